@@ -1,0 +1,82 @@
+# What every target of ours has in common, and the two shapes there are: a room
+# (static library from the .cpp files of a top-level folder) and a program
+# (tools/NAME/*.cpp).
+
+add_library(piorch_flags INTERFACE)
+target_compile_options(piorch_flags INTERFACE -Wall -Wextra -Wshadow -Wconversion
+  -fstack-protector-strong $<$<BOOL:${PIORCH_WERROR}>:-Werror>)
+target_include_directories(piorch_flags INTERFACE ${CMAKE_CURRENT_SOURCE_DIR})
+target_compile_definitions(piorch_flags INTERFACE PIORCH_VERSION="${PROJECT_VERSION}"
+  $<$<CONFIG:Release>:_FORTIFY_SOURCE=2>)
+
+add_library(piorch_sanitize INTERFACE)
+if(PIORCH_SANITIZE)
+  target_compile_options(piorch_sanitize INTERFACE -fsanitize=${PIORCH_SANITIZE}
+    -fno-omit-frame-pointer -fno-sanitize-recover=all -U_FORTIFY_SOURCE -g)
+  target_link_options(piorch_sanitize INTERFACE -fsanitize=${PIORCH_SANITIZE})
+endif()
+
+# Asio and Beast as we use them: header only, no deprecated spellings.
+add_library(piorch_asio INTERFACE)
+target_compile_definitions(piorch_asio INTERFACE BOOST_ASIO_NO_DEPRECATED
+  $<$<STREQUAL:${PIORCH_SANITIZE},thread>:BOOST_ASIO_DISABLE_FENCED_BLOCK>)
+
+# piorch_room(NAME [SUBDIRS dir...] [LINKS target...])
+function(piorch_room name)
+  cmake_parse_arguments(arg "" "" "SUBDIRS;LINKS" ${ARGN})
+  set(globs ${name}/*.cpp)
+  foreach(dir IN LISTS arg_SUBDIRS)
+    list(APPEND globs ${name}/${dir}/*.cpp)
+  endforeach()
+  file(GLOB sources CONFIGURE_DEPENDS RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} ${globs})
+  list(LENGTH sources count)
+  if(count EQUAL 0)
+    set(kind INTERFACE)
+    add_library(piorch_${name} INTERFACE)
+  else()
+    set(kind PUBLIC)
+    add_library(piorch_${name} STATIC ${sources})
+    target_link_libraries(piorch_${name} PRIVATE piorch_flags)
+  endif()
+  find_package(Threads REQUIRED)
+  target_include_directories(piorch_${name} ${kind} ${CMAKE_CURRENT_SOURCE_DIR})
+  target_link_libraries(piorch_${name} ${kind} ${arg_LINKS} piorch_sanitize Threads::Threads)
+  if(name STREQUAL "actors")
+    target_compile_definitions(piorch_actors ${kind} CAF_ENABLE_TYPE_ID_CHECKS)
+  endif()
+endfunction()
+
+# piorch_program(NAME DESTINATION dir LINKS target...): tools/NAME/*.cpp
+function(piorch_program name)
+  cmake_parse_arguments(arg "" "DESTINATION" "LINKS" ${ARGN})
+  file(GLOB sources CONFIGURE_DEPENDS tools/${name}/*.cpp)
+  if(NOT sources)
+    return()
+  endif()
+  add_executable(${name} ${sources})
+  target_link_libraries(${name} PRIVATE piorch_flags ${arg_LINKS})
+  if(arg_DESTINATION MATCHES "libexec")
+    set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PIORCH_LIBEXEC_OUT})
+  endif()
+  install(TARGETS ${name} RUNTIME DESTINATION ${arg_DESTINATION})
+endfunction()
+
+function(piorch_programs)
+  set(libexec libexec/piorch)
+  piorch_program(piorch DESTINATION bin LINKS piorch_sandbox piorch_orchestration cxxopts::cxxopts)
+  piorch_program(piorch-pi DESTINATION bin LINKS piorch_sandbox)
+  piorch_program(piorch-serve DESTINATION ${libexec} LINKS piorch_actors)
+  piorch_program(piorch-broker DESTINATION ${libexec} LINKS piorch_actors)
+
+  # PID 1 of every sandbox: static, so that it needs nothing from the sandbox's
+  # own file system, and never sanitized (ASan cannot be linked statically).
+  file(GLOB init_sources CONFIGURE_DEPENDS tools/piorch-init/*.cpp sandbox/guard/*.cpp)
+  if(init_sources)
+    add_executable(piorch-init ${init_sources})
+    target_link_libraries(piorch-init PRIVATE piorch_flags)
+    target_compile_options(piorch-init PRIVATE -fno-exceptions -fno-rtti)
+    target_link_options(piorch-init PRIVATE -static)
+    set_target_properties(piorch-init PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PIORCH_LIBEXEC_OUT})
+    install(TARGETS piorch-init RUNTIME DESTINATION ${libexec})
+  endif()
+endfunction()
