@@ -43,10 +43,10 @@ enum class stage : std::uint32_t { setup = 1, directory, exec };
 
 struct header {
   message what{};
-  std::uint32_t a = 0;          // listeners: count; signal: number; exited: wait status; failed: stage
-  std::uint32_t b = 0;          // failed: errno
-  std::uint32_t text_bytes = 0; // that many bytes follow the struct
-  std::uint64_t cpu_us = 0;     // exited: user and system time of all reaped processes
+  std::uint32_t a = 0; // listeners: count; signal: number; exited: wait status; failed: stage
+  std::uint32_t b = 0; // failed: errno
+  std::uint32_t text_bytes = 0;   // that many bytes follow the struct
+  std::uint64_t cpu_us = 0;       // exited: user and system time of all reaped processes
   std::uint64_t peak_rss_kib = 0; // exited: the largest process
   std::uint64_t started_us = 0;   // started: CLOCK_MONOTONIC
 };
