@@ -6,10 +6,12 @@
 //   init   -> broker  listeners    descriptors of the listening sockets, in the job's order
 //   init   -> broker  started      the command runs
 //   init   -> broker  refused_path the guard said no (text: path NUL rule)
+//   init   -> broker  stopped      the command was stopped (terminal job control)
 //   init   -> broker  exited       status and usage; init leaves right after it
 //   init   -> broker  failed       nothing was started (text: why)
 //   broker -> init    signal       deliver to the command
 //   broker -> init    terminate    SIGTERM to everything in the sandbox
+//   broker -> init    resume       continue a stopped command; a: 1 in the foreground again
 //
 // End of file on either side means that the other process is gone: init then
 // exits, and with it every process of its PID namespace.
@@ -32,10 +34,12 @@ enum class message : std::uint32_t {
   listeners,
   started,
   refused_path,
+  stopped,
   exited,
   failed,
   signal,
   terminate,
+  resume,
 };
 
 // Where a failed start stopped; decides the exit status (125, 126, 127).
@@ -64,6 +68,9 @@ enum class tag : std::uint32_t {
   listener,        // listener_record
   limit_processes, // u64
   limit_data,      // u64, bytes of private writable memory of one process
+  signal_mask,     // u64, the caller's blocked signals, for the command
+  ignored_signals, // u64, the signals that the caller ignored (nohup), likewise
+  terminal,        // u64, descriptor 0…2 of the terminal whose foreground the command gets
   // 100…199 belong to the create guard (sandbox/guard).
   guard_first = 100,
   guard_last = 199,
