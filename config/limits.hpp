@@ -18,4 +18,14 @@ inline constexpr std::uint64_t sandbox_memory_mib = 16384; // ours: a big link j
 inline constexpr std::uint16_t http_proxy_port = 41080;    // ours: above what dev servers use
 inline constexpr std::uint16_t socks_proxy_port = 41081;   // ours
 
+// Bounds of the configuration file; all but the first are ours.
+inline constexpr std::uint64_t sandbox_processes_max = 4194304; // the kernel's PID_MAX_LIMIT
+inline constexpr std::uint64_t sandbox_memory_mib_max = 1ull << 40;
+inline constexpr std::chrono::hours session_keep{30 * 24};
+inline constexpr std::uint64_t session_keep_days_max = 36500;
+inline constexpr std::uint64_t session_keep_count = 200;
+inline constexpr std::uint64_t session_keep_count_max = 100000;
+inline constexpr std::size_t settings_file_bytes = 1u << 20;
+inline constexpr std::size_t settings_file_depth = 8; // the file itself has three levels
+
 } // namespace piorch::limits

@@ -1,0 +1,17 @@
+// A directory that is this user's alone, for sockets and journals. Any thread.
+#pragma once
+
+#include "config/result.hpp"
+
+#include <string>
+
+namespace piorch::config {
+
+// Makes sure that `path` (absolute) is a directory owned by the effective user
+// with mode 0700. Missing parents are made with mode 0700 too; an existing
+// directory of ours with wider permissions is narrowed. A link, another kind of
+// file or somebody else's directory in that place is failure::fault: in a shared
+// temp dir anybody could have put it there first.
+result<done> make_private_directory(const std::string& path);
+
+} // namespace piorch::config
