@@ -70,6 +70,9 @@ struct loaded_settings {
 // that one file and nothing else.
 result<loaded_settings> load_settings(const paths& where);
 
+// Which file load_settings would read, without reading it; "" if there is none.
+std::string find_settings_file(const paths& where);
+
 // All values as a JSON document in the form of the file, two spaces a level.
 std::string settings_json(const settings& values);
 

@@ -66,6 +66,13 @@ result<std::optional<std::string>> read_file(const std::string& file) {
 
 } // namespace
 
+std::string find_settings_file(const paths& where) {
+  for (const std::string& file : {where.settings_file, where.legacy_settings})
+    if (!is_missing(file))
+      return file;
+  return {};
+}
+
 result<loaded_settings> load_settings(const paths& where) {
   for (const std::string& file : {where.settings_file, where.legacy_settings}) {
     auto text = read_file(file);

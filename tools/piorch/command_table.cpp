@@ -1,0 +1,17 @@
+#include "tools/piorch/commands.hpp"
+
+namespace piorch::cli {
+
+namespace {
+
+constexpr command table[] = {
+    {&config_help, config_command},
+    {&version_help, version_command},
+    {&help_help, help_command},
+};
+
+} // namespace
+
+table_of<command> command_table() { return table; }
+
+} // namespace piorch::cli
