@@ -49,7 +49,9 @@ template <class Self> auto& state(Self* self) {
 }
 
 // tell: one-way. tell_later: one-way after a delay. ask: with an answer.
-template <class Dest, class... Ts> void tell(const Dest& dest, Ts&&... xs) { // from any thread
+// From any thread.
+template <class Dest, class... Ts, std::enable_if_t<!std::is_pointer_v<Dest>, int> = 0>
+void tell(const Dest& dest, Ts&&... xs) {
 #if PIORCH_CAF_OLD
   caf::anon_send(dest, std::forward<Ts>(xs)...);
 #else
@@ -111,6 +113,22 @@ public:
   }
 };
 #endif
+
+// For every actor: an exception ends it with an error that its monitors see, and
+// an unexpected message is dropped. Without this CAF prints to stdout.
+template <class Self> void harden(Self* self) {
+#if PIORCH_CAF_OLD
+  self->set_exception_handler(
+      [](std::exception_ptr&) -> caf::error { return caf::sec::runtime_error; });
+  self->set_default_handler(
+      [](caf::scheduled_actor*, caf::message_view&) -> caf::result<caf::message> {
+        return caf::sec::unexpected_message;
+      });
+#else
+  self->set_exception_handler(
+      [](std::exception_ptr&) { return caf::error{caf::sec::runtime_error}; });
+#endif
+}
 
 inline std::string text(const caf::actor_system& sys, const caf::error& e) {
 #if PIORCH_CAF_OLD

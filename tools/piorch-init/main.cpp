@@ -1,6 +1,7 @@
 // PID 1 of every sandbox. Started by bubblewrap, takes one job from the broker
-// over the descriptor named in its only argument, and lives as long as the
-// command. Signals are blocked before anything else, it is not dumpable (so
+// over the descriptor named in its first argument, and lives as long as the
+// command. The second names the command's stderr; until then descriptor 2 is
+// bubblewrap's own. Signals are blocked before anything else, it is not dumpable (so
 // nothing inside can read or trace it), and it has no option and no other input.
 #include "tools/piorch-init/command.hpp"
 #include "tools/piorch-init/job.hpp"
@@ -23,8 +24,11 @@ int main(int argc, char** argv) {
   sigfillset(&all);
   ::sigprocmask(SIG_SETMASK, &all, nullptr);
 
-  const int channel = argc == 2 ? std::atoi(argv[1]) : -1;
-  if (channel < 3 || ::getpid() != 1 || ::fcntl(channel, F_SETFD, FD_CLOEXEC) != 0) {
+  ::prctl(PR_SET_NAME, "piorch-init", 0, 0, 0);
+  const int channel = argc == 3 ? std::atoi(argv[1]) : -1;
+  const int errors = argc == 3 ? std::atoi(argv[2]) : -1;
+  if (channel < 3 || errors < 3 || ::getpid() != 1 || ::dup2(errors, 2) != 2 ||
+      ::fcntl(channel, F_SETFD, FD_CLOEXEC) != 0) {
     constexpr char text[] = "piorch-init: started by piorch only\n";
     [[maybe_unused]] auto n = ::write(2, text, sizeof text - 1);
     return 125;

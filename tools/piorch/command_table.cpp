@@ -5,6 +5,7 @@ namespace piorch::cli {
 namespace {
 
 constexpr command table[] = {
+    {&exec_help, exec_command},
     {&config_help, config_command},
     {&version_help, version_command},
     {&help_help, help_command},

@@ -1,0 +1,154 @@
+#include "sandbox/git_layout.hpp"
+
+#include "sandbox/files.hpp"
+
+#include <algorithm>
+#include <dirent.h>
+#include <optional>
+#include <string_view>
+
+namespace piorch::sandbox {
+
+namespace {
+
+constexpr std::size_t pointer_limit_bytes = 8192;
+constexpr std::size_t config_limit_bytes = 1 << 20;
+constexpr unsigned module_depth = 8; // modules/a/modules/b/…
+
+std::string_view trimmed(std::string_view text) {
+  const auto space = [](char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; };
+  while (!text.empty() && space(text.front()))
+    text.remove_prefix(1);
+  while (!text.empty() && space(text.back()))
+    text.remove_suffix(1);
+  return text;
+}
+
+std::string resolve_from(const std::string& base, std::string_view path) {
+  return !path.empty() && path.front() == '/' ? std::string(path) : join(base, path);
+}
+
+// A file with one path in it, relative to the directory it is in.
+std::optional<std::string> follow_pointer(const std::string& file, std::string_view prefix = {}) {
+  const auto text = read_small_file(file, pointer_limit_bytes);
+  if (!text)
+    return std::nullopt;
+  std::string_view line = trimmed(*text);
+  if (line.substr(0, prefix.size()) != prefix)
+    return std::nullopt;
+  return canonical(resolve_from(parent_of(file), trimmed(line.substr(prefix.size()))));
+}
+
+// core.worktree as Git writes it for a submodule; enough to check a back link.
+std::optional<std::string> core_worktree(const std::string& git_dir) {
+  const auto text = read_small_file(join(git_dir, "config"), config_limit_bytes);
+  if (!text)
+    return std::nullopt;
+  bool core = false;
+  std::optional<std::string> found;
+  for (std::size_t at = 0; at < text->size();) {
+    const std::size_t end = std::min(text->find('\n', at), text->size());
+    const std::string_view line = trimmed(std::string_view(*text).substr(at, end - at));
+    at = end + 1;
+    if (!line.empty() && line.front() == '[')
+      core = line == "[core]";
+    else if (core && line.substr(0, 8) == "worktree") {
+      const auto equals = line.find('=');
+      if (equals != std::string_view::npos)
+        found = canonical(resolve_from(git_dir, trimmed(line.substr(equals + 1))));
+    }
+  }
+  return found;
+}
+
+std::vector<std::string> directories_in(const std::string& path) {
+  std::vector<std::string> out;
+  if (DIR* entries = ::opendir(path.c_str())) {
+    while (const dirent* e = ::readdir(entries)) {
+      const std::string name = e->d_name;
+      if (name != "." && name != ".." && is_directory(join(path, name)))
+        out.push_back(name);
+    }
+    ::closedir(entries);
+  }
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+constexpr const char* runs_programs = "through it the host's Git runs programs";
+constexpr const char* redirects = "tells the host's Git where the repository is";
+
+void add(const std::string& git_dir, const std::string& name, const char* reason,
+         std::vector<protected_path>& out, bool only_present) {
+  const bool present = exists(join(git_dir, name));
+  if (present || !only_present)
+    out.push_back({name, reason, present});
+}
+
+void add_modules(const std::string& git_dir, const std::string& prefix, unsigned depth,
+                 std::vector<protected_path>& out) {
+  if (depth == 0)
+    return;
+  for (const std::string& name : directories_in(join(git_dir, prefix))) {
+    const std::string module = prefix + "/" + name;
+    if (!exists(join(git_dir, module + "/HEAD"))) { // a module's name may have slashes
+      add_modules(git_dir, module, depth - 1, out);
+      continue;
+    }
+    for (const char* file : {"/config", "/hooks", "/config.worktree"})
+      add(git_dir, module + file, runs_programs, out, true);
+    add(git_dir, module + "/commondir", redirects, out, true);
+    if (is_directory(join(git_dir, module + "/modules")))
+      add_modules(git_dir, module + "/modules", depth - 1, out);
+  }
+}
+
+} // namespace
+
+git_layout find_git(const std::string& work_tree) {
+  git_layout out;
+  const std::string dot_git = join(work_tree, ".git");
+  const auto st = look(dot_git);
+  if (!st)
+    return out;
+  out.kind = git_layout::kind_type::foreign;
+  if (S_ISDIR(st->st_mode)) {
+    out.kind = git_layout::kind_type::directory;
+    out.git_dir = out.common_dir = dot_git;
+    return out;
+  }
+  const auto git_dir =
+      S_ISREG(st->st_mode) ? follow_pointer(dot_git, "gitdir:") : canonical(dot_git);
+  if (!git_dir || !is_directory(*git_dir))
+    return out;
+  out.git_dir = out.common_dir = *git_dir;
+  if (!S_ISREG(st->st_mode) || is_within(*git_dir, work_tree))
+    return out; // what a worker can write cannot vouch for itself
+  if (const auto back = follow_pointer(join(*git_dir, "gitdir")); back && *back == dot_git) {
+    if (const auto common = follow_pointer(join(*git_dir, "commondir"));
+        common && parent_of(parent_of(*git_dir)) == *common) {
+      out.kind = git_layout::kind_type::worktree;
+      out.common_dir = *common;
+    }
+  } else if (core_worktree(*git_dir) == work_tree)
+    out.kind = git_layout::kind_type::submodule;
+  return out;
+}
+
+std::vector<protected_path> protect_git_dir(const std::string& git_dir) {
+  std::vector<protected_path> out;
+  add(git_dir, "hooks", runs_programs, out, false);
+  add(git_dir, "config.worktree", runs_programs, out, false);
+  add(git_dir, "commondir", redirects, out, false);
+  add(git_dir, "gitdir", redirects, out, true);
+  add_modules(git_dir, "modules", module_depth, out);
+  for (const std::string& name : directories_in(join(git_dir, "worktrees"))) {
+    const std::string tree = "worktrees/" + name;
+    add(git_dir, tree + "/config.worktree", runs_programs, out, true);
+    for (const char* file : {"/commondir", "/gitdir"})
+      add(git_dir, tree + file, redirects, out, true);
+  }
+  return out;
+}
+
+} // namespace piorch::sandbox

@@ -1,0 +1,33 @@
+// Where the Git directory of a work tree really is, and what in it makes the
+// host's Git run programs (facts: each entry was shown to run one).
+#pragma once
+
+#include "sandbox/protected_paths.hpp"
+
+#include <string>
+#include <vector>
+
+namespace piorch::sandbox {
+
+struct git_layout {
+  enum class kind_type {
+    none,      // no .git
+    directory, // .git is a directory of the work tree
+    worktree,  // .git is a file, and the linked worktree's directory points back
+    submodule, // .git is a file, and the module's core.worktree points back
+    foreign,   // .git leads somewhere that does not point back: never writable
+  };
+  kind_type kind = kind_type::none;
+  std::string git_dir;    // absolute, canonical; empty for none
+  std::string common_dir; // of a worktree: the repository's; else = git_dir
+};
+
+// A pointer file may have been written by a worker. It counts only if the place
+// it names points back here, and that place lies where no worker could write.
+git_layout find_git(const std::string& work_tree);
+
+// The entries of a Git directory that must not be written; paths relative to it.
+// Present ones only for modules and linked worktrees, as they are found by a walk.
+std::vector<protected_path> protect_git_dir(const std::string& git_dir);
+
+} // namespace piorch::sandbox

@@ -1,0 +1,118 @@
+#include "sandbox/hand_over.hpp"
+
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
+#include <nlohmann/json.hpp>
+#include <sys/mman.h>
+#include <unistd.h>
+
+namespace piorch::sandbox {
+
+using nlohmann::json;
+
+namespace {
+
+constexpr auto replace = json::error_handler_t::replace;
+
+int keep(ipc::unique_fd& fd) {
+  if (fd)
+    ::fcntl(fd.get(), F_SETFD, 0);
+  return fd.release();
+}
+
+ipc::unique_fd take(const json& from, const char* name) {
+  const int fd = from.at(name).get<int>();
+  if (fd >= 0)
+    ::fcntl(fd, F_SETFD, FD_CLOEXEC);
+  return ipc::unique_fd(fd);
+}
+
+// Paths are bytes, JSON is UTF-8: one code point a byte keeps them.
+std::string to_utf8(const std::string& bytes) {
+  std::string out;
+  for (const char c : bytes) {
+    const auto b = static_cast<unsigned char>(c);
+    if (b < 0x80)
+      out += c;
+    else {
+      out += static_cast<char>(0xC0 | (b >> 6));
+      out += static_cast<char>(0x80 | (b & 0x3F));
+    }
+  }
+  return out;
+}
+
+std::string to_bytes(const std::string& utf8) {
+  std::string out;
+  for (std::size_t i = 0; i < utf8.size(); ++i) {
+    const auto b = static_cast<unsigned char>(utf8[i]);
+    if (b < 0x80)
+      out += utf8[i];
+    else if (i + 1 < utf8.size())
+      out += static_cast<char>(((b & 0x03) << 6) | (static_cast<unsigned char>(utf8[++i]) & 0x3F));
+  }
+  return out;
+}
+
+} // namespace
+
+result<ipc::unique_fd> send(hand_over& from) {
+  auto [scratch_path, scratch_fd] = from.temp.release();
+  const json j{{"bwrap", from.bwrap},
+               {"channel", keep(from.channel)},
+               {"job", keep(from.job)},
+               {"diagnostics", keep(from.diagnostics)},
+               {"scratch", to_utf8(scratch_path)},
+               {"scratchDirectory", keep(scratch_fd)},
+               {"report", keep(from.report)},
+               {"terminal", keep(from.terminal)},
+               {"workspace", to_utf8(from.workspace)},
+               {"tempDir", to_utf8(from.temp_dir)},
+               {"command", to_utf8(from.command)},
+               {"timeLimitMs", from.time_limit.count()},
+               {"begunUs", from.begun_us},
+               {"ask", from.ask},
+               {"settings", config::settings_json(from.settings)}};
+  const std::string text = j.dump(-1, ' ', false, replace);
+  ipc::unique_fd fd(::memfd_create("hand-over", 0));
+  if (!fd || ::write(fd.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()) ||
+      ::lseek(fd.get(), 0, SEEK_SET) != 0)
+    return error{failure::fault,
+                 std::string("cannot hand over to the broker: ") + std::strerror(errno)};
+  return fd;
+}
+
+result<hand_over> receive(int fd) {
+  const ipc::unique_fd file(fd);
+  std::string text;
+  char block[4096];
+  for (ssize_t n; (n = ::read(fd, block, sizeof block)) > 0;)
+    text.append(block, static_cast<std::size_t>(n));
+  const json j = json::parse(text, nullptr, false);
+  if (!j.is_object())
+    return error{failure::fault, "started by piorch only"};
+  auto settings =
+      config::parse_settings(j.at("settings").get_ref<const std::string&>(), "settings");
+  if (!settings)
+    return std::move(settings).failed();
+  hand_over out;
+  out.bwrap = j.at("bwrap").get<pid_t>();
+  out.channel = take(j, "channel");
+  out.job = take(j, "job");
+  out.diagnostics = take(j, "diagnostics");
+  out.temp =
+      scratch::adopt(to_bytes(j.at("scratch").get<std::string>()), take(j, "scratchDirectory"));
+  out.report = take(j, "report");
+  out.terminal = take(j, "terminal");
+  out.workspace = to_bytes(j.at("workspace").get<std::string>());
+  out.temp_dir = to_bytes(j.at("tempDir").get<std::string>());
+  out.command = to_bytes(j.at("command").get<std::string>());
+  out.time_limit = std::chrono::milliseconds(j.at("timeLimitMs").get<std::int64_t>());
+  out.begun_us = j.at("begunUs").get<std::uint64_t>();
+  out.ask = j.at("ask").get<bool>();
+  out.settings = std::move(*settings);
+  return out;
+}
+
+} // namespace piorch::sandbox

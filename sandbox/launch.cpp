@@ -1,0 +1,225 @@
+#include "sandbox/launch.hpp"
+
+#include "config/limits.hpp"
+#include "sandbox/bwrap_args.hpp"
+#include "sandbox/files.hpp"
+#include "sandbox/init_job.hpp"
+#include "sandbox/plan.hpp"
+#include "sandbox/seccomp.hpp"
+#include "sandbox/spawn.hpp"
+
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <utility>
+
+namespace piorch::sandbox {
+
+namespace {
+
+// The child's descriptors beyond stdin and stdout.
+enum child_fd { diagnostics_fd = 2, arguments_fd, init_fd, channel_fd, stderr_fd, first_source_fd };
+
+result<ipc::unique_fd> memory_file(const char* name, const std::string& content) {
+  ipc::unique_fd fd(::memfd_create(name, MFD_CLOEXEC));
+  if (!fd ||
+      ::write(fd.get(), content.data(), content.size()) != static_cast<ssize_t>(content.size()) ||
+      ::lseek(fd.get(), 0, SEEK_SET) != 0)
+    return error{failure::fault, std::string("cannot make a memory file: ") + std::strerror(errno)};
+  return fd;
+}
+
+struct socket_pair {
+  ipc::unique_fd ours, theirs;
+};
+
+result<socket_pair> make_channel() {
+  int fds[2];
+  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds) != 0)
+    return error{failure::fault, std::string("cannot make a socket pair: ") + std::strerror(errno)};
+  socket_pair out{ipc::unique_fd(fds[0]), ipc::unique_fd(fds[1])};
+  const int on = 1; // piorch-init's pid as we see it comes with its first message
+  ::setsockopt(out.ours.get(), SOL_SOCKET, SO_PASSCRED, &on, sizeof on);
+  return out;
+}
+
+// Kills what was started unless everything went well.
+class guard_process {
+public:
+  explicit guard_process(pid_t pid) : pid_(pid) {}
+  ~guard_process() {
+    if (pid_ > 0) {
+      ::kill(pid_, SIGKILL);
+      ::waitpid(pid_, nullptr, 0);
+    }
+  }
+  pid_t release() { return std::exchange(pid_, -1); }
+
+private:
+  pid_t pid_;
+};
+
+std::uint64_t bits_of(const sigset_t& set) {
+  std::uint64_t out = 0;
+  for (int n = 1; n <= 64; ++n)
+    if (sigismember(&set, n) == 1)
+      out |= std::uint64_t{1} << (n - 1);
+  return out;
+}
+
+void add_listeners(init_job& job, const launch_request& request) {
+  job.add_listener(limits::http_proxy_port, false);
+  job.add_listener(limits::socks_proxy_port, false);
+  for (const std::uint16_t port : request.local_ports) {
+    job.add_listener(port, false);
+    job.add_listener(port, true);
+  }
+}
+
+result<ipc::unique_fd> make_job(const policy& p, const std::vector<std::string>& trees,
+                                const launch_request& request, const environment& variables) {
+  init_job job;
+  for (const std::string& word : request.arguments)
+    job.add_text(init::tag::argument, word);
+  for (const std::string& entry : variables.entries())
+    job.add_text(init::tag::environment, entry);
+  job.add_text(init::tag::directory, request.directory);
+  if (auto ok = job.add_mounts(trees, plan_inner(p, trees)); !ok)
+    return std::move(ok).failed();
+  auto filter = make_filter();
+  if (!filter)
+    return std::move(filter).failed();
+  job.add_filter(*filter);
+  add_listeners(job, request);
+  job.add_number(init::tag::limit_processes, p.settings.limits.processes);
+  job.add_number(init::tag::limit_data, p.settings.limits.memory_mib << 20);
+  job.add_number(init::tag::signal_mask, bits_of(request.signal_mask));
+  job.add_number(init::tag::ignored_signals, request.ignored_signals);
+  if (request.terminal >= 0)
+    job.add_number(init::tag::terminal, static_cast<std::uint64_t>(request.terminal));
+  return job.seal();
+}
+
+} // namespace
+
+result<std::string> find_bwrap(const std::string& workspace) {
+  for (const char* path : {"/usr/bin/bwrap", "/usr/local/bin/bwrap", "/bin/bwrap"}) {
+    const auto real = canonical(path);
+    if (real && !is_within(*real, workspace) && ::access(real->c_str(), X_OK) == 0)
+      return *real;
+  }
+  return error{failure::sandbox_unavailable,
+               "bubblewrap is not installed; install it with: apt-get install bubblewrap"};
+}
+
+std::string explain_bwrap(const std::string& diagnostics) {
+  struct hint {
+    const char* sign;
+    const char* remedy;
+  };
+  constexpr hint hints[] = {
+      {"Creating new namespace failed", "user namespaces are forbidden here; allow them with: "
+                                        "sysctl -w user.max_user_namespaces=15000 "
+                                        "(and kernel.unprivileged_userns_clone=1 where it exists)"},
+      {"No permissions to create new namespace",
+       "user namespaces are forbidden here; allow them with: sysctl -w "
+       "kernel.unprivileged_userns_clone=1"},
+      {"setting up uid map", "user namespaces are restricted here (AppArmor on Ubuntu); allow "
+                             "bubblewrap to make them: see "
+                             "piorch doctor"},
+      {"loopback",
+       "AppArmor restricts user namespaces here; allow bubblewrap to make them: see piorch "
+       "doctor"},
+      {"Can't mount proc", "this container hides parts of /proc; start it with an unmasked /proc "
+                           "(podman/docker: --security-opt unmask=ALL)"},
+      {"Failed to make / slave",
+       "this container does not allow mounts; give it CAP_SYS_ADMIN or user "
+       "namespaces"},
+  };
+  std::string said = diagnostics.substr(0, diagnostics.find('\n'));
+  if (said.compare(0, 7, "bwrap: ") == 0)
+    said.erase(0, 7);
+  for (const hint& h : hints)
+    if (said.find(h.sign) != std::string::npos)
+      return said + ": " + h.remedy;
+  return said.empty() ? "bubblewrap ended without a word; run piorch doctor"
+                      : said + "; run piorch doctor for what is missing";
+}
+
+result<launched> launch(const config::settings& settings, const policy_inputs& from,
+                        const launch_request& request) {
+  auto rules = make_policy(settings, from);
+  if (!rules)
+    return std::move(rules).failed();
+  const auto bwrap = find_bwrap(rules->workspace);
+  if (!bwrap)
+    return bwrap.failed();
+  launched out;
+  out.rules = std::move(*rules);
+  // Without a private directory the command runs with no writable one (contract 7).
+  if (auto temp = scratch::make(from.temp_dir))
+    out.temp = std::move(*temp);
+
+  const std::string init_path = join(from.libexec_dir, "piorch-init");
+  const ipc::unique_fd init_program(::open(init_path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!init_program)
+    return error{failure::sandbox_unavailable, "cannot open " + init_path + ": " +
+                                                   std::strerror(errno) + "; install piorch again"};
+
+  const plan outer = make_plan(out.rules, out.temp.path());
+  auto arguments = make_bwrap_arguments(outer, first_source_fd);
+  if (!arguments)
+    return std::move(arguments).failed();
+  std::string words;
+  for (const std::string& option : arguments->options)
+    words.append(option.c_str(), option.size() + 1);
+  auto arguments_file = memory_file("arguments", words);
+  auto diagnostics = memory_file("diagnostics", {});
+  auto channel = make_channel();
+  if (!arguments_file)
+    return std::move(arguments_file).failed();
+  if (!diagnostics)
+    return std::move(diagnostics).failed();
+  if (!channel)
+    return std::move(channel).failed();
+
+  spawn_request start;
+  start.program = *bwrap;
+  start.arguments = {"bwrap",
+                     "--args",
+                     std::to_string(arguments_fd),
+                     "--",
+                     "/proc/self/fd/" + std::to_string(init_fd),
+                     std::to_string(channel_fd),
+                     std::to_string(stderr_fd)};
+  start.fds = {request.stdio[0],   request.stdio[1],      diagnostics->get(), arguments_file->get(),
+               init_program.get(), channel->theirs.get(), request.stdio[2]};
+  for (const ipc::unique_fd& fd : arguments->descriptors)
+    start.fds.push_back(fd.get());
+  start.new_session = request.new_session;
+  // Signals of the terminal are for the command; bubblewrap must not die of them.
+  sigfillset(&start.blocked);
+  auto pid = spawn(start);
+  if (!pid)
+    return std::move(pid).failed();
+  guard_process alive(*pid);
+
+  // Meanwhile: everything that bubblewrap does not need.
+  survey_workspace(out.rules, from);
+  environment variables = request.variables;
+  prepare_for_sandbox(variables, out.temp.path());
+  auto job = make_job(out.rules, outer.trees, request, variables);
+  if (!job)
+    return std::move(job).failed();
+  out.bwrap = alive.release();
+  out.channel = std::move(channel->ours);
+  out.job = std::move(*job);
+  out.diagnostics = std::move(*diagnostics);
+  return out;
+}
+
+} // namespace piorch::sandbox

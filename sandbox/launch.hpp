@@ -1,0 +1,54 @@
+// Starts bubblewrap with piorch-init for one command. What follows (job,
+// signals, end) goes through a process_tree. Main or Asio thread only: the
+// sandbox ends with the thread that started it.
+#pragma once
+
+#include "config/result.hpp"
+#include "ipc/unique_fd.hpp"
+#include "sandbox/environment.hpp"
+#include "sandbox/policy.hpp"
+#include "sandbox/scratch.hpp"
+
+#include <array>
+#include <csignal>
+#include <cstdint>
+#include <string>
+#include <sys/types.h>
+#include <vector>
+
+namespace piorch::sandbox {
+
+struct launch_request {
+  std::vector<std::string> arguments; // the command; looked up in the sandbox's PATH
+  environment variables;              // before prepare_for_sandbox
+  std::string directory;              // working directory inside, absolute
+  std::array<int, 3> stdio{0, 1, 2};  // -1: /dev/null
+  int terminal = -1;                  // 0…2: give the command this terminal's foreground
+  bool new_session = false;
+  sigset_t signal_mask{};            // for the command
+  std::uint64_t ignored_signals = 0; // bit n-1: the command ignores signal n
+  std::vector<std::uint16_t> local_ports;
+};
+
+// A sandbox on its way. piorch-init waits for the job.
+struct launched {
+  pid_t bwrap = -1;
+  ipc::unique_fd channel;     // to piorch-init
+  ipc::unique_fd job;         // to be sent when it says `up`
+  ipc::unique_fd diagnostics; // memfd with what bubblewrap printed
+  scratch temp;
+  policy rules; // surveyed
+};
+
+// On an error nothing runs and nothing is left (failure::usage,
+// configuration_invalid, sandbox_unavailable).
+result<launched> launch(const config::settings& settings, const policy_inputs& from,
+                        const launch_request& request);
+
+// Where bubblewrap is: fixed places only, never PATH.
+result<std::string> find_bwrap(const std::string& workspace);
+
+// bubblewrap's own words about why it could not make a sandbox, with the remedy.
+std::string explain_bwrap(const std::string& diagnostics);
+
+} // namespace piorch::sandbox

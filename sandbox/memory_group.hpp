@@ -1,0 +1,36 @@
+// A memory cgroup for one process tree, where this user may make one (cgroup v1
+// or v2). Moving a process takes the kernel some 12 ms when it has not been done
+// for a while, so a broker does it for commands that run on, not at their start.
+// Asio thread only.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <sys/types.h>
+
+namespace piorch::sandbox {
+
+class memory_group {
+public:
+  memory_group() = default;
+  memory_group(memory_group&&) noexcept;
+  memory_group& operator=(memory_group&&) noexcept;
+  ~memory_group(); // removes the group; its processes must be gone
+
+  // Limits `init` and everything below it. An empty group (`*this` false) when
+  // the machine does not let us; the limits of piorch-init hold all the same.
+  static memory_group place(pid_t init, std::uint64_t limit_bytes);
+
+  explicit operator bool() const { return !path_.empty(); }
+
+private:
+  std::string path_;
+};
+
+// The directory in which this process could make a memory cgroup; "": none.
+std::string writable_memory_parent();
+
+// Removes groups that processes left which are gone.
+void sweep_memory_groups() noexcept;
+
+} // namespace piorch::sandbox

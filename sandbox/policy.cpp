@@ -1,0 +1,252 @@
+#include "sandbox/policy.hpp"
+
+#include "sandbox/files.hpp"
+#include "sandbox/git_layout.hpp"
+#include "sandbox/protected_paths.hpp"
+#include "sandbox/runtimes.hpp"
+
+#include <algorithm>
+
+namespace piorch::sandbox {
+
+namespace {
+
+error refuse_workspace(const std::string& path, const std::string& why) {
+  return {failure::usage, path + " cannot be the workspace: " + why +
+                              "; change to a project directory or name one with --cwd"};
+}
+
+// A sandbox writes its workspace; some directories must never be one.
+result<std::string> check_workspace(const policy_inputs& from) {
+  const auto real = canonical(from.workspace);
+  if (!real)
+    return error{failure::usage, "no such directory: " + from.workspace};
+  if (!is_directory(*real))
+    return error{failure::usage, "not a directory: " + from.workspace};
+  for (const char* kernel : {"/proc", "/sys", "/dev"})
+    if (is_within(*real, kernel))
+      return refuse_workspace(*real, "it belongs to the kernel");
+  for (const std::string& home : from.homes)
+    if (is_within(home, *real))
+      return refuse_workspace(*real, "it contains the home directory " + home);
+  if (is_within(from.temp_dir, *real))
+    return refuse_workspace(*real, "it contains the directory for temporary files");
+  if (*real == "/")
+    return refuse_workspace(*real, "it is the root directory");
+  return *real;
+}
+
+class builder {
+public:
+  builder(policy& p, const policy_inputs& from) : p_(p), from_(from) {}
+
+  void hide_homes() {
+    for (const std::string& home : from_.homes) {
+      if (!is_directory(home))
+        continue;
+      const bool opened =
+          std::any_of(from_.additional_read.begin(), from_.additional_read.end(),
+                      [&](const std::string& path) { return is_within(home, path); });
+      if (!opened) {
+        p_.rules.push_back({access::hide, home, {}, "the user's home directory", true});
+        hidden_.push_back(home);
+      }
+    }
+  }
+
+  // Only what is hidden needs to be made visible again.
+  void show(const std::string& path, const std::string& reason, bool mention_absent = false) {
+    if (!hidden(path))
+      return;
+    const auto real = canonical(path);
+    if (!real) {
+      if (mention_absent)
+        p_.rules.push_back({access::read, path, {}, reason, false});
+      return;
+    }
+    p_.rules.push_back({access::read, path, *real == path ? std::string() : *real, reason, true});
+  }
+
+  void write(const std::string& path, const std::string& reason) {
+    p_.rules.push_back({access::write, path, {}, reason, true});
+  }
+
+private:
+  bool hidden(const std::string& path) const {
+    return std::any_of(hidden_.begin(), hidden_.end(),
+                       [&](const std::string& home) { return is_within(path, home); });
+  }
+
+  policy& p_;
+  const policy_inputs& from_;
+  std::vector<std::string> hidden_;
+};
+
+void show_git(builder& b, const git_layout& git) {
+  using kind = git_layout::kind_type;
+  if (git.kind == kind::worktree) {
+    b.show(git.common_dir, "the repository that this work tree belongs to");
+    for (const char* name : {"objects", "refs", "logs"})
+      if (is_directory(join(git.common_dir, name)))
+        b.write(join(git.common_dir, name), "commits of this linked work tree go here");
+    b.write(git.git_dir, "the Git directory of this linked work tree");
+  } else if (git.kind == kind::submodule)
+    b.write(git.git_dir, "the Git directory of this submodule");
+}
+
+// The writable tree that holds `path`, or nullptr.
+const rule* tree_of(const policy& p, const std::string& path) {
+  const rule* best = nullptr;
+  for (const rule& r : p.rules)
+    if (r.what == access::write && is_within(path, r.path) &&
+        (!best || r.path.size() > best->path.size()))
+      best = &r;
+  return best;
+}
+
+class protector {
+public:
+  explicit protector(policy& p) : p_(p) {}
+
+  void add(const std::string& root, const protected_path& found) {
+    const std::string path = join(root, found.path);
+    if (!tree_of(p_, path))
+      return;
+    if (found.present)
+      found_.push_back({access::protect, path, {}, found.reason, true});
+    else
+      absent_.push_back({access::protect, path, {}, found.reason, false});
+  }
+
+  void add_pin(const std::string& path, const std::string& reason) {
+    pins_.push_back({access::pin, path, {}, reason, true});
+  }
+
+  // Every directory above a protected path is pinned, or renaming it would
+  // bring the name within reach (facts: `mv a c; mkdir a`). Parents first.
+  void finish() {
+    for (const rule& r : found_)
+      for (std::string up = parent_of(r.path);
+           is_within(up, tree_of(p_, r.path)->path) && up != tree_of(p_, r.path)->path;
+           up = parent_of(up))
+        pins_.push_back({access::pin, up, {}, "holds a protected path", true});
+    found_.insert(found_.end(), pins_.begin(), pins_.end());
+    const auto order = [](const rule& a, const rule& b) {
+      return a.path != b.path ? a.path < b.path : a.what > b.what;
+    };
+    std::sort(found_.begin(), found_.end(), order);
+    found_.erase(std::unique(found_.begin(), found_.end(),
+                             [](const rule& a, const rule& b) { return a.path == b.path; }),
+                 found_.end());
+    const rule* cover = nullptr; // below a protected directory everything already is
+    for (const rule& r : found_) {
+      if (cover && is_within(r.path, cover->path))
+        continue;
+      p_.rules.push_back(r);
+      cover = r.what == access::protect ? &r : nullptr;
+    }
+    std::sort(absent_.begin(), absent_.end(), order);
+    p_.rules.insert(p_.rules.end(), absent_.begin(), absent_.end());
+  }
+
+private:
+  policy& p_;
+  std::vector<rule> found_, absent_, pins_;
+};
+
+void protect_git(protector& out, const std::string& work_tree, const git_layout& git) {
+  using kind = git_layout::kind_type;
+  const std::string dot_git = join(work_tree, ".git");
+  if (git.kind == kind::none)
+    return;
+  if (git.kind == kind::directory)
+    out.add_pin(dot_git, "the repository itself must not be replaced");
+  else
+    out.add(work_tree, {".git", "tells the host's Git where the repository is", true});
+  if (git.kind != kind::foreign || !git.git_dir.empty())
+    for (const protected_path& found : protect_git_dir(git.git_dir))
+      out.add(git.git_dir, found);
+}
+
+} // namespace
+
+const char* name_of(access what) {
+  switch (what) {
+    case access::hide:
+      return "hide";
+    case access::read:
+      return "read";
+    case access::write:
+      return "write";
+    case access::pin:
+      return "pin";
+    case access::protect:
+      return "protect";
+  }
+  return "?";
+}
+
+result<policy> make_policy(const config::settings& settings, const policy_inputs& from) {
+  for (const std::string& home : from.homes)
+    if (home == "/")
+      return error{failure::sandbox_unavailable,
+                   "the home directory is /, which cannot be hidden from a sandbox: set HOME to "
+                   "the directory that holds your private files"};
+  auto workspace = check_workspace(from);
+  if (!workspace)
+    return std::move(workspace).failed();
+  policy p;
+  p.workspace = *workspace;
+  p.temp_dir = from.temp_dir;
+  p.settings = settings;
+
+  builder b(p, from);
+  b.hide_homes();
+  for (const std::string& home : from.homes) {
+    b.show(join(home, ".gitconfig"), "Git's user settings");
+    b.show(join(home, ".config/git/config"), "Git's user settings");
+  }
+  for (const runtime_path& r : find_runtimes(from.search_path, p.workspace, from.homes))
+    b.show(r.path, r.reason);
+  b.show(from.libexec_dir, "piorch's own helpers");
+  for (const std::string& path : settings.filesystem.additional_allow_read)
+    b.show(path, "filesystem.additionalAllowRead", true);
+  for (const std::string& path : from.additional_read)
+    b.show(path, "--allow-read", true);
+  show_git(b, find_git(p.workspace));
+  b.write(p.workspace, "the workspace");
+  return p;
+}
+
+void survey_workspace(policy& p, const policy_inputs& from) {
+  protector out(p);
+  for (const protected_path& found : protect_fixed_names(p.workspace))
+    out.add(p.workspace, found);
+  const walk_result walk = walk_workspace(p.workspace);
+  for (const protected_path& found : walk.secrets)
+    out.add(p.workspace, found);
+  const git_layout git = find_git(p.workspace);
+  protect_git(out, p.workspace, git);
+  if (git.kind == git_layout::kind_type::none)
+    out.add(p.workspace,
+            {".git", "a repository that appears here would be run by the host's Git", false});
+  for (const std::string& nested : walk.repositories) {
+    const std::string tree = join(p.workspace, nested);
+    protect_git(out, tree, find_git(tree));
+  }
+  for (const char* name : {"settings.json", "permissions.json", "sandbox.json", "pi-sandbox.json",
+                           "logs", "extensions"}) {
+    const std::string path = join(from.agent_dir, name);
+    if (is_within(path, p.workspace))
+      out.add(p.workspace, {relative_to(path, p.workspace), "Pi's own settings", exists(path)});
+  }
+  std::vector<std::string> installed{from.libexec_dir, from.program};
+  for (const runtime_path& r : find_runtimes(from.search_path, {}, from.homes))
+    installed.push_back(r.path);
+  for (const std::string& path : installed)
+    if (is_within(path, p.workspace) && path != p.workspace && exists(path))
+      out.add(p.workspace, {relative_to(path, p.workspace), "run on the host", true});
+  out.finish();
+}
+
+} // namespace piorch::sandbox

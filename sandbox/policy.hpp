@@ -1,0 +1,61 @@
+// What one sandbox may read and write, as a value with a reason for every entry
+// (contract, section 7). Made from the trusted settings and a look at the
+// machine; nothing is changed and nothing is started. Any thread.
+#pragma once
+
+#include "config/result.hpp"
+#include "config/settings.hpp"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace piorch::sandbox {
+
+enum class access {
+  hide,    // an empty, read-only directory is seen instead
+  read,    // visible inside a hidden directory
+  write,   // writable
+  pin,     // inside a writable tree: can be neither renamed nor removed
+  protect, // inside a writable tree: cannot be written either
+};
+
+const char* name_of(access what);
+
+struct rule {
+  access what = access::read;
+  std::string path;    // absolute, as the sandbox sees it
+  std::string source;  // where the content comes from, if a link leads elsewhere; else empty
+  std::string reason;  // for people
+  bool present = true; // false: no such path now
+};
+
+struct policy {
+  std::string workspace; // canonical
+  std::string temp_dir;  // the host's; the private one is made below it
+  // In the order in which they apply: a later entry decides over an earlier one.
+  std::vector<rule> rules;
+  config::settings settings; // network, limits and the rest, as far as the sandbox needs them
+};
+
+// What the policy of a directory depends on besides the settings.
+struct policy_inputs {
+  std::string workspace;          // any spelling of a directory
+  std::vector<std::string> homes; // HOME, and the user database's if it differs
+  std::string temp_dir;           // the host's
+  std::string agent_dir;          // Pi's
+  std::string libexec_dir;        // our helpers
+  std::string program;            // this executable
+  std::string search_path;        // the caller's PATH: where Node.js and Pi are looked for
+  std::vector<std::string> additional_read; // of the command line
+};
+
+// Everything but the names inside the writable trees, which survey_workspace
+// adds: they take a walk, and a sandbox can be on its way meanwhile.
+// Refuses directories that cannot be a workspace (failure::usage).
+result<policy> make_policy(const config::settings& settings, const policy_inputs& from);
+
+// Adds the protected names of the workspace and of its Git directory.
+void survey_workspace(policy& p, const policy_inputs& from);
+
+} // namespace piorch::sandbox

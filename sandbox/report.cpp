@@ -1,0 +1,35 @@
+#include "sandbox/report.hpp"
+
+#include <nlohmann/json.hpp>
+
+namespace piorch::sandbox {
+
+std::string report_json(const exec_report& r) {
+  using nlohmann::ordered_json;
+  const auto ms = [](std::chrono::microseconds t) {
+    return static_cast<double>(t.count()) / 1000.0;
+  };
+  ordered_json network = ordered_json::array();
+  for (const network_entry& e : r.network)
+    network.push_back(
+        {{"host", e.host}, {"port", e.port}, {"decision", e.decision}, {"source", e.source}});
+  ordered_json refused = ordered_json::array();
+  for (const refused_entry& e : r.refused_paths)
+    refused.push_back({{"path", e.path}, {"rule", e.rule}});
+  ordered_json j{{"exitCode", r.how.exit_code},
+                 {"signal", nullptr},
+                 {"timedOut", r.how.timed_out},
+                 {"durationMs", ms(r.duration)},
+                 {"setupMs", ms(r.setup)},
+                 {"cpuSeconds", r.how.cpu_seconds},
+                 {"peakRssBytes", r.how.peak_rss_bytes},
+                 {"network", std::move(network)},
+                 {"refusedPaths", std::move(refused)}};
+  if (r.how.signal != 0)
+    j["signal"] = r.how.signal;
+  if (!r.how.problem.empty())
+    j["error"] = r.how.problem;
+  return j.dump(-1, ' ', false, ordered_json::error_handler_t::replace) + "\n";
+}
+
+} // namespace piorch::sandbox

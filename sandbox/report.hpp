@@ -1,0 +1,34 @@
+// The report of `piorch exec --report` (contract, section 3). Pure.
+#pragma once
+
+#include "sandbox/run.hpp"
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+namespace piorch::sandbox {
+
+struct network_entry {
+  std::string host;
+  std::uint16_t port = 0;
+  std::string decision; // allow, deny
+  std::string source;   // deniedDomains, allowedDomains, approval, policy …
+};
+
+struct refused_entry {
+  std::string path;
+  std::string rule;
+};
+
+struct exec_report {
+  outcome how;
+  std::chrono::microseconds setup{0};
+  std::chrono::microseconds duration{0};
+  std::vector<network_entry> network;
+  std::vector<refused_entry> refused_paths;
+};
+
+std::string report_json(const exec_report& r);
+
+} // namespace piorch::sandbox

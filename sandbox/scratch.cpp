@@ -1,0 +1,178 @@
+#include "sandbox/scratch.hpp"
+
+#include "sandbox/files.hpp"
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <utility>
+#include <vector>
+
+namespace piorch::sandbox {
+
+namespace {
+
+constexpr std::string_view prefix = "pi-sandbox-tmp-piorch-";
+
+// Holds the lock and the directory still has a name: it is ours.
+bool take_lock(int fd) {
+  struct stat st {};
+  return ::flock(fd, LOCK_EX | LOCK_NB) == 0 && ::fstat(fd, &st) == 0 && st.st_nlink > 0;
+}
+
+ipc::unique_fd open_directory(int parent, const char* name) {
+  return ipc::unique_fd(
+      ::openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
+}
+
+// A command may have closed its own directories; whether this helps shows when
+// the directory is opened.
+void make_accessible(int parent, const char* name) {
+  [[maybe_unused]] const int rc = ::fchmodat(parent, name, 0700, 0);
+}
+
+std::vector<std::string> names_in(int directory) {
+  std::vector<std::string> out;
+  const int copy = ::openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  DIR* entries = copy < 0 ? nullptr : ::fdopendir(copy);
+  if (!entries) {
+    if (copy >= 0)
+      ::close(copy);
+    return out;
+  }
+  while (const dirent* e = ::readdir(entries))
+    if (std::strcmp(e->d_name, ".") != 0 && std::strcmp(e->d_name, "..") != 0)
+      out.emplace_back(e->d_name);
+  ::closedir(entries);
+  return out;
+}
+
+// Empties `top` by descending and climbing without recursion: a command can
+// nest directories deeper than any stack. One descriptor per step down would
+// run out too, so the way up is "..", checked to be where we came from.
+bool empty_directory(ipc::unique_fd top) {
+  struct stat st {};
+  if (::fstat(top.get(), &st) != 0)
+    return false;
+  const dev_t device = st.st_dev;
+  struct level {
+    std::string name;
+    ino_t inode;
+  };
+  std::vector<level> way{{"", st.st_ino}};
+  ipc::unique_fd here = std::move(top);
+  for (;;) {
+    std::string down;
+    ::fchmod(here.get(), 0700);
+    bool stuck = false;
+    for (const std::string& name : names_in(here.get())) {
+      if (::unlinkat(here.get(), name.c_str(), 0) == 0)
+        continue;
+      if (errno != EISDIR && errno != EPERM && errno != EBUSY) {
+        stuck = true;
+        continue;
+      }
+      if (::unlinkat(here.get(), name.c_str(), AT_REMOVEDIR) == 0)
+        continue;
+      down = name;
+      break;
+    }
+    if (stuck && down.empty())
+      return false;
+    if (!down.empty()) {
+      if (::fstatat(here.get(), down.c_str(), &st, AT_SYMLINK_NOFOLLOW) != 0 ||
+          !S_ISDIR(st.st_mode) || st.st_dev != device)
+        return false;
+      make_accessible(here.get(), down.c_str());
+      ipc::unique_fd next = open_directory(here.get(), down.c_str());
+      if (!next)
+        return false;
+      way.push_back({down, st.st_ino});
+      here = std::move(next);
+      continue;
+    }
+    if (way.size() == 1)
+      return true;
+    ipc::unique_fd up = open_directory(here.get(), "..");
+    if (!up || ::fstat(up.get(), &st) != 0 || st.st_ino != way[way.size() - 2].inode)
+      return false;
+    if (::unlinkat(up.get(), way.back().name.c_str(), AT_REMOVEDIR) != 0)
+      return false;
+    way.pop_back();
+    here = std::move(up);
+  }
+}
+
+} // namespace
+
+bool remove_tree(int parent, const char* name) noexcept {
+  try {
+    if (ipc::unique_fd top = open_directory(parent, name); top)
+      empty_directory(std::move(top));
+    return ::unlinkat(parent, name, AT_REMOVEDIR) == 0 || errno == ENOENT;
+  } catch (...) { // out of memory: the next start tries again
+    return false;
+  }
+}
+
+result<scratch> scratch::make(const std::string& temp_dir) {
+  const auto base = canonical(temp_dir);
+  for (int attempt = 0; base && attempt < 8; ++attempt) {
+    std::string path = join(*base, std::string(prefix) + "XXXXXX");
+    if (!::mkdtemp(path.data()))
+      break;
+    ipc::unique_fd fd = open_directory(AT_FDCWD, path.c_str());
+    if (fd && take_lock(fd.get()))
+      return adopt(std::move(path), std::move(fd));
+    // Somebody swept between the two steps; make another.
+  }
+  return error{failure::fault,
+               "cannot make a private directory in " + temp_dir + ": " + std::strerror(errno)};
+}
+
+scratch scratch::adopt(std::string path, ipc::unique_fd directory) {
+  scratch s;
+  s.path_ = std::move(path);
+  s.directory_ = std::move(directory);
+  return s;
+}
+
+std::pair<std::string, ipc::unique_fd> scratch::release() {
+  return {std::exchange(path_, {}), std::move(directory_)};
+}
+
+void scratch::remove() noexcept {
+  if (path_.empty())
+    return;
+  remove_tree(AT_FDCWD, path_.c_str());
+  path_.clear();
+  directory_.reset();
+}
+
+void sweep_scratch(const std::string& temp_dir) noexcept {
+  try {
+    const ipc::unique_fd base(::open(temp_dir.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (!base)
+      return;
+    for (const std::string& name : names_in(base.get())) {
+      if (name.compare(0, prefix.size(), prefix) != 0)
+        continue;
+      struct stat st {};
+      if (::fstatat(base.get(), name.c_str(), &st, AT_SYMLINK_NOFOLLOW) != 0 ||
+          !S_ISDIR(st.st_mode) || st.st_uid != ::geteuid())
+        continue;
+      make_accessible(base.get(), name.c_str());
+      const ipc::unique_fd fd = open_directory(base.get(), name.c_str());
+      if (fd && take_lock(fd.get()))
+        remove_tree(base.get(), name.c_str());
+    }
+  } catch (...) { // out of memory: the next start tries again
+  }
+}
+
+} // namespace piorch::sandbox

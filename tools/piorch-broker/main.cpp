@@ -1,0 +1,29 @@
+// piorch-broker: the process behind one sandbox. Not for people; `piorch exec`
+// becomes it, and the orchestrator starts it.
+//   piorch-broker exec FD    FD is the memfd of sandbox/hand_over
+#include "tools/piorch-broker/exec_broker.hpp"
+
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+int main(int argc, char** argv) {
+  // Before any thread exists: all of them inherit the mask. SIGTSTP and SIGCONT
+  // keep their meaning for job control.
+  sigset_t set;
+  sigfillset(&set);
+  for (const int n : {SIGTSTP, SIGCONT, SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT})
+    sigdelset(&set, n);
+  ::pthread_sigmask(SIG_SETMASK, &set, nullptr);
+  if (argc != 3 || std::strcmp(argv[1], "exec") != 0) {
+    std::fputs("piorch-broker: started by piorch only\n", stderr);
+    return 125;
+  }
+  auto job = piorch::sandbox::receive(std::atoi(argv[2]));
+  if (!job) {
+    std::fprintf(stderr, "piorch-broker: %s\n", job.failed().text.c_str());
+    return 125;
+  }
+  piorch::broker::run_exec(std::move(*job));
+}
