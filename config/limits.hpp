@@ -28,4 +28,15 @@ inline constexpr std::uint64_t session_keep_count_max = 100000;
 inline constexpr std::size_t settings_file_bytes = 1u << 20;
 inline constexpr std::size_t settings_file_depth = 8; // the file itself has three levels
 
+// Protocol and channel (ours): what one peer may make us hold.
+inline constexpr std::size_t json_depth = 64;                    // deepest message of ours: 6
+inline constexpr std::size_t json_values = 200'000;              // an environment has hundreds
+inline constexpr std::size_t client_queue_bytes = 1u << 20;      // unread: reading stops
+inline constexpr std::size_t client_queue_bytes_max = 64u << 20; // unread: the client is dropped
+inline constexpr std::size_t client_requests = 4096;             // in flight per client
+inline constexpr std::size_t channel_window_bytes = 256u << 10;  // unread output per broker
+inline constexpr std::size_t channel_queue_bytes = 64u << 20;    // unread frames: a job is 32 MiB
+inline constexpr std::size_t channel_chunk_bytes = 64u << 10;    // largest data frame
+inline constexpr std::chrono::seconds start_timeout{10}; // a started orchestrator answers by then
+
 } // namespace piorch::limits

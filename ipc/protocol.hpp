@@ -1,0 +1,236 @@
+// Every method of the protocol: its name, its params and its result. The only
+// place where field names are spelled; docs/protocol.md is its prose.
+//
+// Reading is strict: a missing, ill-typed or unknown field is a failure::usage
+// (-32602) that names the field and what is accepted. Writing and reading are
+// each other's inverse, so client and server share these structs.
+#pragma once
+
+#include "config/result.hpp"
+#include "config/version.hpp"
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace piorch::ipc {
+
+using environment = std::map<std::string, std::string>;
+
+// --- initialize ---------------------------------------------------------------
+struct initialize_params {
+  int version = protocol_version;
+  std::string client_name;
+  std::string client_version;
+  bool approvals = false; // wants approval.request
+};
+struct initialize_result {
+  std::string server_version;
+  std::int64_t pid = 0;
+  std::string platform; // "linux", "macos"
+  bool available = false;
+  std::string reason; // why no sandbox can be made
+};
+
+// --- command.run, command.cancel ----------------------------------------------
+struct command_run_params {
+  std::string id;                     // chosen by the client, unique among its live commands
+  std::optional<std::string> command; // for the shell; else argv
+  std::vector<std::string> argv;
+  std::string cwd; // absolute
+  std::optional<environment> env;
+  std::optional<std::string> shell; // absolute
+  std::optional<std::chrono::milliseconds> timeout;
+  std::optional<std::string> input; // "stdin"; without it the command reads /dev/null
+};
+struct network_entry {
+  std::string host;
+  std::uint16_t port = 0;
+  std::string decision; // "allow", "deny"
+  std::string source;   // which rule or whose answer
+};
+struct command_run_result {
+  std::optional<int> exit_code; // null when a signal ended it
+  std::optional<int> signal;
+  bool timed_out = false;
+  bool cancelled = false;
+  bool ran_on_host = false;
+  std::chrono::milliseconds duration{0};
+  std::vector<network_entry> network;
+};
+struct command_cancel_params {
+  std::string id;
+};
+
+// --- sessions -------------------------------------------------------------------
+struct session_usage {
+  double cpu_seconds = 0;
+  std::uint64_t peak_rss_bytes = 0;
+  std::uint64_t input_tokens = 0;
+  std::uint64_t output_tokens = 0;
+  double cost = 0;
+};
+// Contract, section 4. Times are ISO 8601 UTC.
+struct session_document {
+  std::string id;
+  std::optional<std::string> name;
+  std::optional<std::string> parent_id;
+  unsigned depth = 1;
+  std::string state; // starting, running, idle, failed, stopped
+  std::string task;
+  std::string text;
+  std::optional<std::string> error;
+  std::string cwd;
+  std::optional<std::string> model;
+  std::string created_at;
+  std::string updated_at;
+  std::optional<std::string> ended_at;
+  std::optional<int> exit;
+  session_usage usage;
+};
+struct session_start_params {
+  std::string task;
+  std::string cwd; // absolute
+  std::optional<std::string> model;
+  std::optional<std::vector<std::string>> tools;
+  std::optional<std::string> name;
+  bool background = false;
+  std::optional<environment> env;
+  std::optional<std::chrono::milliseconds> timeout; // of the run
+};
+struct session_follow_up_params {
+  std::string session_id;
+  std::string task;
+  bool background = false;
+  std::optional<std::chrono::milliseconds> timeout;
+};
+struct session_handoff_params {
+  std::string session_id; // the parent
+  std::string task;
+  std::optional<std::string> cwd; // absolute; else the parent's
+  std::optional<std::string> model;
+  std::optional<std::vector<std::string>> tools;
+  std::optional<std::string> name;
+  bool background = false;
+  std::optional<environment> env;
+  std::optional<std::chrono::milliseconds> timeout;
+};
+struct session_wait_params {
+  std::string session_id;
+  std::optional<std::chrono::milliseconds> timeout;
+};
+struct session_status_params {
+  std::optional<std::string> session_id; // else all
+};
+struct session_abort_params {
+  std::string session_id;
+};
+struct session_stop_params {
+  std::string session_id; // empty: all
+  bool all = false;
+};
+struct session_follow_params {
+  std::string session_id;
+  std::uint64_t from = 0; // the first event wanted
+};
+struct session_unfollow_params {
+  std::string session_id;
+};
+// Of start, followUp, handoff, wait. No text: started in the background.
+struct session_answer {
+  session_document session;
+  std::optional<std::string> text;
+};
+struct session_status_result {
+  std::vector<session_document> sessions;
+};
+struct session_follow_result {
+  std::uint64_t next = 0; // the number the next new event will have
+};
+
+// --- approvals -------------------------------------------------------------------
+// Server -> client, and the entries of approval.list.
+struct approval_request {
+  std::string id;
+  std::string surface;   // "network", "host-ipc"
+  std::string operation; // "connect", "execute-host"
+  std::optional<std::string> destination;
+  std::string command;
+  std::string cwd;
+  std::optional<std::string> session_id;
+  std::optional<std::string> agent_name;
+  std::optional<std::string> matched_policy;
+  std::optional<std::string> warning;
+  std::string expires_at;
+};
+struct approval_decision {
+  bool allow = false;
+  std::optional<std::string> source;
+  std::optional<std::string> reason;
+};
+struct approval_cancelled {
+  std::string id;
+};
+struct approval_list_params {};
+struct approval_list_result {
+  std::vector<approval_request> approvals;
+};
+struct approval_answer_params {
+  std::string id;
+  approval_decision decision;
+};
+
+struct shutdown_params {};
+
+// --- what a client may ask, as one value ------------------------------------------
+using rpc_call =
+    std::variant<initialize_params, command_run_params, command_cancel_params, session_start_params,
+                 session_follow_up_params, session_handoff_params, session_wait_params,
+                 session_status_params, session_abort_params, session_stop_params,
+                 session_follow_params, session_unfollow_params, approval_list_params,
+                 approval_answer_params, shutdown_params>;
+
+// Nothing: no such method. The name of each alternative: method_name<T>().
+std::optional<result<rpc_call>> read_call(const std::string& method, const nlohmann::json& params);
+const char* method_name(const rpc_call& call);
+nlohmann::json write_params(const rpc_call& call);
+
+inline constexpr const char* command_output_method = "command.output";
+inline constexpr const char* session_event_method = "session.event";
+inline constexpr const char* approval_request_method = "approval.request";
+inline constexpr const char* approval_cancelled_method = "approval.cancelled";
+
+// --- results and server messages ----------------------------------------------------
+nlohmann::json write(const initialize_result&);
+nlohmann::json write(const command_run_result&);
+nlohmann::json write(const session_document&);
+nlohmann::json write(const session_answer&);
+nlohmann::json write(const session_status_result&);
+nlohmann::json write(const session_follow_result&);
+nlohmann::json write(const approval_request&);
+nlohmann::json write(const approval_decision&);
+nlohmann::json write(const approval_cancelled&);
+nlohmann::json write(const approval_list_result&);
+
+// read<T>(json): for the types above and command.output's and session.event's params.
+struct command_output {
+  std::string id;
+  bool is_stderr = false;
+  std::string bytes; // decoded
+};
+template <class T> result<T> read(const nlohmann::json& value);
+
+// The whole notification lines (no LF), built without a document in between.
+std::string command_output_line(const std::string& id, bool is_stderr, std::string_view bytes);
+// `event_json` is one JSON value as text, `time` ISO 8601.
+std::string session_event_line(const std::string& session_id, std::uint64_t seq,
+                               std::string_view time, std::string_view event_json);
+
+} // namespace piorch::ipc
