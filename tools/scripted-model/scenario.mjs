@@ -35,7 +35,7 @@ const directives = {
   long: (argument) => [{ bytes: Number(argument) || 5 << 20 }],
   bash: (argument) => tool("bash", { command: argument }),
   tool: (argument) => {
-    const name = argument.split(/\s/, 1)[0];
+    const name = argument.split(/\s/, 1)[0] ?? "";
     return tool(name, JSON.parse(argument.slice(name.length) || "{}"));
   },
   steps: (argument) => JSON.parse(argument),
@@ -67,9 +67,10 @@ export function steps_of(task, rules) {
   for (const rule of rules) if (new RegExp(rule.match).test(task)) return rule.steps;
   const names = Object.keys(directives).join("|");
   const found = [...task.matchAll(new RegExp(`^#(${names})(?:[ \\t]+|$)`, "gm"))].at(-1);
-  if (!found) return [{ text: "{{task}}" }];
+  const directive = directives[found?.[1] ?? ""];
+  if (!found || !directive) return [{ text: "{{task}}" }];
   try {
-    return directives[found[1]](task.slice(found.index + found[0].length));
+    return directive(task.slice(found.index + found[0].length));
   } catch (error) {
     return [{ status: 400, error: `scripted model: #${found[1]}: ${error}` }];
   }

@@ -1,0 +1,72 @@
+// Pi's bash operations, carried out by command.run.
+import type { BashOperations } from "@earendil-works/pi-coding-agent";
+import { randomUUID } from "node:crypto";
+import { sandbox_environment } from "./environment.ts";
+import type { orchestrator } from "./orchestrator.ts";
+
+interface run_result {
+  exitCode: number | null;
+  signal: number | null;
+  timedOut: boolean;
+  cancelled: boolean;
+}
+
+/** How long a cancelled command may take to end before Pi goes on without its result. */
+const cancel_limit_ms = 5_000;
+
+export class sandboxed_bash {
+  #piorch: orchestrator;
+  #output = new Map<string, (bytes: Buffer) => void>();
+
+  constructor(piorch: orchestrator) {
+    this.#piorch = piorch;
+    piorch.notifications.set("command.output", (params) => {
+      this.#output.get(params.id as string)?.(Buffer.from(params.data as string, "base64"));
+    });
+  }
+
+  /** @param shell absolute path; undefined for piorch's choice */
+  operations(shell: string | undefined): BashOperations {
+    return { exec: (command, cwd, options) => this.#run(command, cwd, shell, options) };
+  }
+
+  async #run(command: string, cwd: string, shell: string | undefined, options: Parameters<BashOperations["exec"]>[2]) {
+    const { signal, timeout } = options;
+    const aborted = () => new Error("aborted"); // the word that Pi knows
+    if (signal?.aborted) throw aborted();
+    const piorch = await this.#piorch.connect();
+    if (signal?.aborted) throw aborted();
+
+    const id = randomUUID();
+    this.#output.set(id, options.onData);
+    let overdue: NodeJS.Timeout | undefined;
+    let give_up = (_: Error) => {};
+    const cancel = () => {
+      overdue = setTimeout(() => give_up(aborted()), cancel_limit_ms);
+      piorch.call("command.cancel", { id }).catch(() => {});
+    };
+    signal?.addEventListener("abort", cancel, { once: true });
+    try {
+      const result = await Promise.race([
+        piorch.call<run_result>("command.run", {
+          id,
+          command,
+          cwd,
+          env: sandbox_environment(options.env ?? process.env),
+          ...(shell !== undefined && { shell }),
+          ...(timeout !== undefined && timeout > 0 && { timeoutSeconds: timeout }),
+        }),
+        new Promise<never>((_, reject) => (give_up = reject)),
+      ]);
+      if (result.cancelled) throw aborted();
+      if (result.timedOut) throw new Error(`timeout:${timeout}`);
+      return { exitCode: result.exitCode ?? (result.signal === null ? null : 128 + result.signal) };
+    } catch (error) {
+      throw signal?.aborted ? aborted() : error;
+    } finally {
+      clearTimeout(overdue);
+      signal?.removeEventListener("abort", cancel);
+      this.#output.delete(id);
+    }
+  }
+}

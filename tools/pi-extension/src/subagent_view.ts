@@ -1,0 +1,45 @@
+// How the subagent tool looks in Pi's terminal interface: one line that says which worker
+// does what, its newest steps below.
+import type { Theme } from "@earendil-works/pi-coding-agent";
+import { Text } from "@earendil-works/pi-tui";
+import { line, type session_document } from "./session_text.ts";
+import type { subagent_details, subagent_params } from "./subagent.ts";
+
+const collapsed_lines = 5;
+
+export function render_call(args: subagent_params, theme: Theme) {
+  const action = args.action ?? "start";
+  const parts = [theme.fg("toolTitle", theme.bold(`subagent ${action}`))];
+  if (args.sessionId) parts.push(theme.fg("accent", args.sessionId));
+  if (args.model) parts.push(theme.fg("muted", args.model));
+  if (args.background) parts.push(theme.fg("muted", "in the background"));
+  if (args.task) parts.push(theme.fg("toolOutput", line(args.task, 100)));
+  return new Text(parts.join(" "), 0, 0);
+}
+
+export function render_result(
+  result: { content: { type: string; text?: string }[]; details?: subagent_details },
+  options: { expanded: boolean; isPartial: boolean },
+  theme: Theme,
+) {
+  const { details } = result;
+  const text = result.content.map((part) => part.text ?? "").join("").trim();
+  if (options.isPartial) {
+    const steps = details?.steps ?? [];
+    return new Text(steps.map((step) => theme.fg("dim", `  ${step}`)).join("\n") || theme.fg("dim", "  starting"), 0, 0);
+  }
+  const lines = text.split("\n");
+  const shown = options.expanded ? lines : lines.slice(0, collapsed_lines);
+  const rest = lines.length - shown.length;
+  const parts = shown.map((shown_line) => theme.fg("toolOutput", shown_line));
+  if (rest > 0) parts.push(theme.fg("dim", `… ${rest} more lines`));
+  if (details?.session) parts.unshift(heading(details.session, theme));
+  return new Text(parts.join("\n"), 0, 0);
+}
+
+function heading(session: session_document, theme: Theme) {
+  const colour = session.state === "failed" ? "error" : session.state === "running" ? "warning" : "success";
+  const usage = `${session.usage.inputTokens + session.usage.outputTokens} tokens`;
+  const cost = session.usage.cost > 0 ? `, $${session.usage.cost.toFixed(3)}` : "";
+  return `${theme.fg(colour, session.state)} ${theme.fg("accent", session.name ?? session.id)} ${theme.fg("dim", usage + cost)}`;
+}
