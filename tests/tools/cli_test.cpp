@@ -1,11 +1,14 @@
 // The program itself, started as a person would.
 #include "tests/config/temp_dir.hpp"
 
-#include <cstdio>
+#include <cstdlib>
+#include <fcntl.h>
+#include <functional>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 #include <sys/wait.h>
+#include <unistd.h>
 
 namespace piorch::cli {
 namespace {
@@ -95,6 +98,32 @@ TEST_F(Cli, WrongUse) {
     EXPECT_EQ(r.status, 2) << words;
     EXPECT_EQ(r.out, "");
     EXPECT_EQ(r.err, line);
+  }
+}
+
+// What `help` writes to a terminal.
+std::string on_a_terminal(const std::function<outcome(const std::string&)>& run) {
+  const int terminal = ::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC | O_NONBLOCK);
+  if (terminal < 0 || ::grantpt(terminal) != 0 || ::unlockpt(terminal) != 0)
+    return "no terminal to be had";
+  const int other_end = ::open(::ptsname(terminal), O_RDWR | O_NOCTTY | O_CLOEXEC); // keeps it up
+  EXPECT_EQ(run(std::string("help >") + ::ptsname(terminal)).status, 0);
+  std::string text(8192, '\0');
+  const ssize_t count = ::read(terminal, text.data(), text.size());
+  text.resize(count > 0 ? static_cast<std::size_t>(count) : 0);
+  ::close(other_end);
+  ::close(terminal);
+  return text;
+}
+
+TEST_F(Cli, ColourOnlyOnATerminalThatWantsIt) {
+  const auto with = [&](const char* environment) {
+    return on_a_terminal([&](const std::string& words) { return run(words, environment); });
+  };
+  EXPECT_THAT(with("TERM=xterm"), HasSubstr("\x1b[1mUsage"));
+  for (const char* environment : {"TERM=xterm NO_COLOR=1", "TERM=dumb", "TERM="}) {
+    EXPECT_THAT(with(environment), HasSubstr("Usage"));
+    EXPECT_THAT(with(environment), Not(HasSubstr("\x1b"))) << environment;
   }
 }
 

@@ -85,6 +85,19 @@ TEST(CliExecOptions, CommandStringMayBeAnything) {
   EXPECT_EQ(good({"-c", std::string(200'000, 'x')}).command_string->size(), 200'000u);
 }
 
+TEST(CliExecOptions, HelpNamesEveryOptionOfTheContract) {
+  const auto text = describe(exec_option_list);
+  for (const char* name :
+       {"-C, --cwd DIR", "--timeout S", "--allow-read PATH", "--allow-domain P", "--deny-domain P",
+        "--allow-local-port N", "--env N=V", "--clear-env", "--ask", "--no-ask", "--shell PATH",
+        "--report FILE", "-c, --command STRING", "-h, --help"})
+    EXPECT_THAT(text, HasSubstr(name));
+  for (std::size_t at = 0, end = 0; at < text.size(); at = end + 1) {
+    end = text.find('\n', at);
+    EXPECT_LE(end - at, 100u) << text.substr(at, end - at);
+  }
+}
+
 TEST(CliExecOptions, Timeouts) {
   const std::pair<const char*, int> good_ones[] = {
       {"1", 1000}, {"0.001", 1}, {"0.5", 500}, {"2.25", 2250}, {"007", 7000}};

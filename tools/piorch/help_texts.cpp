@@ -1,4 +1,4 @@
-// Help of commands whose code is longer than their help deserves to hide in.
+// Help of `policy` and `doctor`.
 #include "tools/piorch/commands.hpp"
 
 namespace piorch::cli {
