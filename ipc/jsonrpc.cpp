@@ -147,7 +147,13 @@ std::string rpc_notification(std::string_view method, const json& params) {
 }
 
 std::string rpc_result(const rpc_id& id, const json& result) {
-  return open_envelope() + ",\"id\":" + id.text() + ",\"result\":" + write_json(result) + "}";
+  return rpc_result_line(id, write_json(result));
+}
+
+std::string rpc_result_line(const rpc_id& id, std::string_view result_json) {
+  std::string line = open_envelope() + ",\"id\":" + id.text() + ",\"result\":";
+  line += result_json;
+  return line += '}';
 }
 
 std::string rpc_failure(const rpc_id& id, const rpc_error& error) {

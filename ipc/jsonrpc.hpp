@@ -78,6 +78,7 @@ bool parse_rpc(std::string_view line, rpc_message& message, rpc_refusal& refusal
 std::string rpc_request(const rpc_id& id, std::string_view method, const nlohmann::json& params);
 std::string rpc_notification(std::string_view method, const nlohmann::json& params);
 std::string rpc_result(const rpc_id& id, const nlohmann::json& result);
+std::string rpc_result_line(const rpc_id& id, std::string_view result_json);
 std::string rpc_failure(const rpc_id& id, const rpc_error& error);
 
 // Between our failures and the wire. The kind travels in data.kind, so that a

@@ -70,31 +70,6 @@ struct command_cancel_params {
 };
 
 // --- sessions -------------------------------------------------------------------
-struct session_usage {
-  double cpu_seconds = 0;
-  std::uint64_t peak_rss_bytes = 0;
-  std::uint64_t input_tokens = 0;
-  std::uint64_t output_tokens = 0;
-  double cost = 0;
-};
-// Contract, section 4. Times are ISO 8601 UTC.
-struct session_document {
-  std::string id;
-  std::optional<std::string> name;
-  std::optional<std::string> parent_id;
-  unsigned depth = 1;
-  std::string state; // starting, running, idle, failed, stopped
-  std::string task;
-  std::string text;
-  std::optional<std::string> error;
-  std::string cwd;
-  std::optional<std::string> model;
-  std::string created_at;
-  std::string updated_at;
-  std::optional<std::string> ended_at;
-  std::optional<int> exit;
-  session_usage usage;
-};
 struct session_start_params {
   std::string task;
   std::string cwd; // absolute
@@ -143,13 +118,14 @@ struct session_follow_params {
 struct session_unfollow_params {
   std::string session_id;
 };
-// Of start, followUp, handoff, wait. No text: started in the background.
+// Of start, followUp, handoff, wait. `session` is the document of contract section
+// 4 as JSON text: this room carries it and does not look inside.
 struct session_answer {
-  session_document session;
-  std::optional<std::string> text;
+  std::string session;
+  std::optional<std::string> text; // nothing: started in the background
 };
 struct session_status_result {
-  std::vector<session_document> sessions;
+  std::vector<std::string> sessions; // documents as JSON text
 };
 struct session_follow_result {
   std::uint64_t next = 0; // the number the next new event will have
@@ -210,9 +186,6 @@ inline constexpr const char* approval_cancelled_method = "approval.cancelled";
 // --- results and server messages ----------------------------------------------------
 nlohmann::json write(const initialize_result&);
 nlohmann::json write(const command_run_result&);
-nlohmann::json write(const session_document&);
-nlohmann::json write(const session_answer&);
-nlohmann::json write(const session_status_result&);
 nlohmann::json write(const session_follow_result&);
 nlohmann::json write(const approval_request&);
 nlohmann::json write(const approval_decision&);
@@ -226,6 +199,10 @@ struct command_output {
   std::string bytes; // decoded
 };
 template <class T> result<T> read(const nlohmann::json& value);
+
+// Results as JSON text, for rpc_result_line(): documents are not parsed again.
+std::string write_text(const session_answer&);
+std::string write_text(const session_status_result&);
 
 // The whole notification lines (no LF), built without a document in between.
 std::string command_output_line(const std::string& id, bool is_stderr, std::string_view bytes);

@@ -38,37 +38,6 @@ network_entry read_network_entry(fields& owner, const json& value) {
   return e;
 }
 
-session_document read_document(fields& owner, const json& value) {
-  fields in(value, "session.");
-  session_document d;
-  d.id = in.text("id");
-  d.name = in.maybe_text("name");
-  d.parent_id = in.maybe_text("parentId");
-  d.depth = static_cast<unsigned>(in.count("depth", UINT32_MAX));
-  d.state = in.text("state");
-  d.task = in.text("task");
-  if (const auto* text = in.find("text"); text && text->is_string()) // a model's text may hold NUL
-    d.text = text->get<std::string>();
-  d.error = in.maybe_text("error");
-  d.cwd = in.text("cwd");
-  d.model = in.maybe_text("model");
-  d.created_at = in.text("createdAt");
-  d.updated_at = in.text("updatedAt");
-  d.ended_at = in.maybe_text("endedAt");
-  d.exit = in.maybe_int("exit");
-  if (const auto* usage = in.find("usage")) {
-    fields u(*usage, "session.usage.");
-    d.usage.cpu_seconds = u.real("cpuSeconds");
-    d.usage.peak_rss_bytes = u.count("peakRssBytes");
-    d.usage.input_tokens = u.count("inputTokens");
-    d.usage.output_tokens = u.count("outputTokens");
-    d.usage.cost = u.real("cost");
-    in.absorb(u);
-  }
-  owner.absorb(in);
-  return d;
-}
-
 approval_request read_approval(fields& owner, const json& value) {
   fields in(value, "approval.");
   approval_request a;
@@ -150,56 +119,32 @@ template <> result<command_run_result> read(const json& value) {
   return finish(in, std::move(r));
 }
 
-json write(const session_document& d) {
-  json out{{"id", d.id},
-           {"depth", d.depth},
-           {"state", d.state},
-           {"task", d.task},
-           {"text", d.text},
-           {"cwd", d.cwd},
-           {"createdAt", d.created_at},
-           {"updatedAt", d.updated_at},
-           {"usage",
-            {{"cpuSeconds", d.usage.cpu_seconds},
-             {"peakRssBytes", d.usage.peak_rss_bytes},
-             {"inputTokens", d.usage.input_tokens},
-             {"outputTokens", d.usage.output_tokens},
-             {"cost", d.usage.cost}}}};
-  put(out, "name", d.name);
-  put(out, "parentId", d.parent_id);
-  put(out, "error", d.error);
-  put(out, "model", d.model);
-  put(out, "endedAt", d.ended_at);
-  put(out, "exit", d.exit);
-  return out;
-}
-template <> result<session_document> read(const json& value) {
-  const json nothing = json::object();
-  fields in(nothing);
-  auto d = read_document(in, value);
-  return finish(in, std::move(d));
-}
-
-json write(const session_answer& a) {
-  json out{{"session", write(a.session)}};
-  put(out, "text", a.text);
-  return out;
+std::string write_text(const session_answer& a) {
+  std::string out = "{\"session\":" + a.session;
+  if (a.text) {
+    out += ",\"text\":";
+    append_json_string(out, *a.text);
+  }
+  return out += '}';
 }
 template <> result<session_answer> read(const json& value) {
   fields in(value);
   session_answer a;
-  if (const auto* session = in.need("session", "an object"))
-    a.session = read_document(in, *session);
-  if (const auto* text = in.find("text"); text && text->is_string())
+  const auto* session = in.need("session", "an object");
+  if (session && session->is_object())
+    a.session = write_json(*session);
+  else
+    in.fail("session", "an object");
+  if (const auto* text = in.find("text"); text && text->is_string()) // a model's text may hold NUL
     a.text = text->get<std::string>();
   return finish(in, std::move(a));
 }
 
-json write(const session_status_result& r) {
-  json sessions = json::array();
-  for (const auto& d : r.sessions)
-    sessions.push_back(write(d));
-  return {{"sessions", std::move(sessions)}};
+std::string write_text(const session_status_result& r) {
+  std::string out = "{\"sessions\":[";
+  for (const auto& document : r.sessions)
+    out += (out.back() == '[' ? "" : ",") + document;
+  return out += "]}";
 }
 template <> result<session_status_result> read(const json& value) {
   fields in(value);
@@ -207,7 +152,7 @@ template <> result<session_status_result> read(const json& value) {
   const auto* sessions = in.need("sessions", "an array");
   if (sessions && sessions->is_array())
     for (const auto& item : *sessions)
-      r.sessions.push_back(read_document(in, item));
+      r.sessions.push_back(write_json(item));
   return finish(in, std::move(r));
 }
 
