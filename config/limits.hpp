@@ -39,4 +39,25 @@ inline constexpr std::size_t channel_queue_bytes = 64u << 20;    // unread frame
 inline constexpr std::size_t channel_chunk_bytes = 64u << 10;    // largest data frame
 inline constexpr std::chrono::seconds start_timeout{10}; // a started orchestrator answers by then
 
+// Subagent sessions (ours; docs/protocol.md says them to others).
+inline constexpr std::size_t worker_line_bytes = 16u << 20; // a 5 MB answer is one line, escaped
+inline constexpr std::size_t worker_json_depth = 64;        // Pi nests about 10 deep
+inline constexpr std::size_t worker_json_values = 400'000;  // bounds what one line costs in memory
+inline constexpr std::size_t session_text_bytes = 7u << 20; // an answer, counted as JSON writes it
+inline constexpr std::size_t status_text_bytes = 4u << 10;  // an answer in a list of sessions
+inline constexpr std::size_t session_task_bytes = 7u << 20; // a task, likewise; Pi echoes it
+inline constexpr std::size_t session_queued_tasks = 256;    // follow-ups that wait in one session
+inline constexpr std::size_t session_queued_bytes = 32u << 20;    // of all of them
+inline constexpr std::size_t tool_output_bytes = 16u << 10;       // a tool's output in one event
+inline constexpr std::size_t stderr_tail_bytes = 64u << 10;       // kept of a worker's stderr
+inline constexpr std::size_t stderr_shown_bytes = 2u << 10;       // of it in an error
+inline constexpr std::size_t delta_event_bytes = 16u << 10;       // streamed text in one event
+inline constexpr std::chrono::milliseconds delta_event_delay{50}; // text is gathered so long
+inline constexpr std::chrono::seconds worker_start_timeout{60};   // Pi needs 0.5 s, alone
+inline constexpr std::chrono::seconds abort_grace{10}; // Pi answers in ms; then the worker is ended
+inline constexpr std::size_t session_name_bytes = 64;  //
+inline constexpr std::size_t journal_bytes = 64u << 20;      // events of one session on disk
+inline constexpr std::size_t event_buffer_bytes = 1u << 20;  // the newest, in memory
+inline constexpr std::size_t event_batch_bytes = 256u << 10; // handed to one follower at a time
+
 } // namespace piorch::limits
