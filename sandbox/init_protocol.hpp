@@ -43,7 +43,8 @@ enum class message : std::uint32_t {
 };
 
 // Where a failed start stopped; decides the exit status (125, 126, 127).
-enum class stage : std::uint32_t { setup = 1, directory, exec };
+// guard: the kernel cannot do what a guard_on record asks for; b says why.
+enum class stage : std::uint32_t { setup = 1, directory, exec, guard };
 
 struct header {
   message what{};
@@ -73,6 +74,8 @@ enum class tag : std::uint32_t {
   terminal,        // u64, descriptor 0…2 of the terminal whose foreground the command gets
   // 100…199 belong to the create guard (sandbox/guard).
   guard_first = 100,
+  guard_on = 100,   // no bytes: the command runs under the create guard or not at all
+  guard_rule = 101, // guard_record + absolute path with NUL
   guard_last = 199,
 };
 
@@ -94,6 +97,16 @@ enum mount_flags : std::uint32_t {
 struct mount_record {
   std::uint32_t root = 0; // index of its root record
   std::uint32_t flags = 0;
+};
+
+enum class guard_kind : std::uint32_t {
+  absent = 1, // nothing may come into being under this name
+  directory,  // only a directory, made by mkdir and never renamed (a work tree's .git)
+};
+
+struct guard_record {
+  guard_kind kind{};
+  std::uint32_t reserved = 0;
 };
 
 struct listener_record {

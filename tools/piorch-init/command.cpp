@@ -1,5 +1,7 @@
 #include "tools/piorch-init/command.hpp"
 
+#include "tools/piorch-init/guarding.hpp"
+
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
@@ -46,7 +48,21 @@ void restore_signals(const job& j) {
   ::sigprocmask(SIG_SETMASK, &mask, nullptr);
 }
 
-[[noreturn]] void become_command(const job& j, int report) {
+void close_all_but(int a, int b) {
+  const auto low = static_cast<unsigned>(a < b ? a : b),
+             high = static_cast<unsigned>(a < b ? b : a);
+  unsigned from = 3;
+  for (const unsigned kept : {low, high}) {
+    if (kept < from || kept == ~0u) // -1: there is only one
+      continue;
+    if (kept > from)
+      ::close_range(from, kept - 1, 0);
+    from = kept + 1;
+  }
+  ::close_range(from, ~0u, 0);
+}
+
+[[noreturn]] void become_command(const job& j, int report, guarding& guard) {
   const auto give_up = [report](wire::stage where) {
     const start_failure f{where, errno};
     [[maybe_unused]] auto n = ::write(report, &f, sizeof f);
@@ -65,10 +81,14 @@ void restore_signals(const job& j) {
   if (::chdir(j.directory) != 0)
     give_up(wire::stage::directory);
   restore_signals(j);
-  ::close_range(3, static_cast<unsigned>(report) - 1, 0);
-  ::close_range(static_cast<unsigned>(report) + 1, ~0u, 0);
-  if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
-      ::syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &j.filter) != 0)
+  close_all_but(report, guard.command_end());
+  drop_own_capabilities();
+  if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
+    give_up(wire::stage::setup);
+  // The guard's filter first: the other one may well deny seccomp(2).
+  if (!guard.enter())
+    give_up(wire::stage::guard);
+  if (::syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &j.filter) != 0)
     give_up(wire::stage::setup);
   ::execvpe(j.arguments[0], j.arguments.data(), j.environment.data());
   give_up(wire::stage::exec);
@@ -148,12 +168,14 @@ pid_t start_command(const job& j, const link& to_broker) {
   int report[2];
   if (::pipe2(report, O_CLOEXEC) != 0)
     to_broker.fail(wire::stage::setup, errno, "make a pipe");
+  guarding guard(j, to_broker);
   const pid_t pid = ::fork();
   if (pid < 0)
     to_broker.fail(wire::stage::setup, errno, "start a process");
   if (pid == 0)
-    become_command(j, report[1]);
+    become_command(j, report[1], guard);
   ::close(report[1]);
+  guard.serve();
   start_failure f{};
   ssize_t n;
   do
@@ -164,6 +186,7 @@ pid_t start_command(const job& j, const link& to_broker) {
     to_broker.fail(f.where, f.error,
                    f.where == wire::stage::exec        ? "run"
                    : f.where == wire::stage::directory ? "enter"
+                   : f.where == wire::stage::guard     ? "guard the protected names"
                                                        : "install the system call filter",
                    f.where == wire::stage::exec        ? j.arguments[0]
                    : f.where == wire::stage::directory ? j.directory

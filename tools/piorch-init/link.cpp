@@ -20,6 +20,15 @@ void link::send(const wire::header& h, const char* text) const {
   }
 }
 
+void link::offer(const wire::header& h, const char* text) const {
+  iovec parts[2] = {{const_cast<wire::header*>(&h), sizeof h},
+                    {const_cast<char*>(text), h.text_bytes}};
+  msghdr m{};
+  m.msg_iov = parts;
+  m.msg_iovlen = 2;
+  [[maybe_unused]] auto n = ::sendmsg(fd_, &m, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
 void link::send_descriptors(const int* fds, unsigned count) const {
   wire::header h;
   h.what = wire::message::listeners;

@@ -14,6 +14,8 @@ public:
   int fd() const { return fd_; }
 
   void send(const wire::header& h, const char* text = nullptr) const;
+  // As send, but a message that finds the socket full is lost. Any thread.
+  void offer(const wire::header& h, const char* text) const;
   void send_descriptors(const int* fds, unsigned count) const;
   // Tells the broker why nothing was started and ends the process.
   [[noreturn]] void fail(wire::stage where, int error, const char* what,

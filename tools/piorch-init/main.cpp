@@ -4,6 +4,7 @@
 // bubblewrap's own. Signals are blocked before anything else, it is not dumpable (so
 // nothing inside can read or trace it), and it has no option and no other input.
 #include "tools/piorch-init/command.hpp"
+#include "tools/piorch-init/guarding.hpp"
 #include "tools/piorch-init/job.hpp"
 #include "tools/piorch-init/link.hpp"
 #include "tools/piorch-init/walls.hpp"
@@ -53,6 +54,6 @@ int main(int argc, char** argv) {
   cover_kernel_files(todo, to_broker);
   open_listeners(todo, to_broker);
   limit_damage(todo);
-  drop_capabilities(to_broker, 0);
+  drop_capabilities(to_broker, capabilities_for_guard(todo));
   watch_command(todo, to_broker, start_command(todo, to_broker));
 }

@@ -1,0 +1,280 @@
+#include "sandbox/guard/git_dir.hpp"
+
+#include "ipc/unique_fd.hpp"
+#include "sandbox/guard/git_keys.hpp"
+#include "sandbox/guard/rules.hpp"
+
+#include <cstdio>
+#include <cstring>
+#include <ctime>
+#include <dirent.h>
+#include <sys/file.h>
+
+namespace piorch::sandbox::guard {
+
+using ipc::unique_fd;
+
+namespace {
+
+constexpr const char* in_hooks = "git hook";
+constexpr const char* in_config = "git config: only through its lock file";
+constexpr const char* in_common_dir = "git commondir";
+
+bool there(int directory, const char* name) {
+  struct stat s {};
+  return ::fstatat(directory, name, &s, AT_SYMLINK_NOFOLLOW) == 0 || errno != ENOENT;
+}
+
+// Is this directory the one called `name` in its parent?
+bool is_called(int directory, const char* up_and_name) {
+  struct stat named {
+  }, own{};
+  return ::fstatat(directory, up_and_name, &named, 0) == 0 && ::fstat(directory, &own) == 0 &&
+         inode_of(named) == inode_of(own);
+}
+
+bool is_git_parent(int directory) {
+  return there(directory, "../objects") && there(directory, "../refs");
+}
+
+bool is_hooks_dir(int directory) {
+  return is_called(directory, "../hooks") && is_git_parent(directory);
+}
+
+bool is_linked_worktree_of_git_dir(int directory) {
+  unique_fd all(open_path(directory, "..", O_DIRECTORY));
+  return all && is_called(all.get(), "../worktrees") && is_git_parent(all.get());
+}
+
+bool is_sample(std::string_view name) {
+  constexpr std::string_view end = ".sample";
+  return name.size() > end.size() && name.substr(name.size() - end.size()) == end;
+}
+
+verdict refuse(const char* rule, const char*& why) {
+  why = rule;
+  return verdict::refuse;
+}
+
+} // namespace
+
+git_name git_name_of(std::string_view name) {
+  struct entry {
+    std::string_view name;
+    git_name what;
+  };
+  static constexpr entry all[] = {
+      {"config", git_name::config},
+      {"config.lock", git_name::config_lock},
+      {"config.worktree", git_name::worktree_config},
+      {"config.worktree.lock", git_name::worktree_config_lock},
+      {"commondir", git_name::common_dir},
+      {"hooks", git_name::hooks},
+      {"objects", git_name::objects},
+      {"refs", git_name::refs},
+  };
+  if (name.size() < 4 || name.size() > 20)
+    return git_name::none;
+  const std::string low = folded(name);
+  for (const entry& e : all)
+    if (e.name == low)
+      return e.what;
+  return git_name::none;
+}
+
+bool is_git_dir(int directory) { return there(directory, "objects") && there(directory, "refs"); }
+
+bool depends_on_surroundings(int parent, std::string_view name) {
+  return git_name_of(name) != git_name::none || is_called(parent, "../hooks");
+}
+
+verdict judge(int parent, std::string_view name, deed what, const char*& why) {
+  if (what != deed::make_directory && what != deed::move_away && what != deed::link_from &&
+      !is_sample(name) && is_hooks_dir(parent))
+    return refuse(in_hooks, why);
+  const git_name is = git_name_of(name);
+  switch (is) {
+    case git_name::none:
+      return verdict::allow;
+    case git_name::config:
+    case git_name::config_lock:
+      if (!is_git_dir(parent))
+        return verdict::allow;
+      [[fallthrough]];
+    case git_name::worktree_config:
+    case git_name::worktree_config_lock: {
+      const bool lock = is == git_name::config_lock || is == git_name::worktree_config_lock;
+      if (lock && what == deed::create)
+        return verdict::lock;
+      if (what == (lock ? deed::move_away : deed::move_here))
+        return verdict::publish;
+      return refuse(in_config, why);
+    }
+    case git_name::common_dir:
+      if (what == deed::create && is_linked_worktree_of_git_dir(parent))
+        return verdict::decoy;
+      return refuse(in_common_dir, why);
+    case git_name::hooks:
+      if (what == deed::make_directory || what == deed::move_away || what == deed::write ||
+          what == deed::link_from || !is_git_dir(parent))
+        return verdict::allow;
+      return refuse(in_hooks, why);
+    case git_name::objects:
+    case git_name::refs: {
+      const bool arrives = what == deed::create || what == deed::make_directory ||
+                           what == deed::make_other || what == deed::move_here;
+      const char* own = is == git_name::objects ? "objects" : "refs";
+      const char* other = is == git_name::objects ? "refs" : "objects";
+      return arrives && !there(parent, own) && there(parent, other) ? verdict::convert
+                                                                    : verdict::allow;
+    }
+  }
+  return refuse("unknown name", why);
+}
+
+int creation_lock(int directory) {
+  unique_fd fd(::openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!fd)
+    return -errno;
+  if (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0)
+    return errno == EWOULDBLOCK ? -EEXIST : -errno;
+  return fd.release();
+}
+
+int decoy_common_dir(int parent, int flags, mode_t mode) {
+  constexpr char text[] = "../..\n";
+  unique_fd real(::openat(parent, "commondir", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode));
+  if (!real)
+    return -errno;
+  if (::write(real.get(), text, sizeof text - 1) != sizeof text - 1)
+    return -EIO;
+  return status(::openat(parent, ".",
+                         (flags & ~(O_CREAT | O_EXCL | O_TRUNC | O_NOFOLLOW | O_ACCMODE)) |
+                             O_TMPFILE | O_RDWR | O_CLOEXEC,
+                         mode));
+}
+
+namespace {
+
+// The whole text of a regular file that is not a link. -errno; -EACCES for anything odd.
+int read_text(int directory, const char* name, std::string& text, struct stat& state) {
+  unique_fd fd(open_how_at(directory, name, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0,
+                           RESOLVE_NO_SYMLINKS));
+  if (fd.get() < 0)
+    return fd.get() == -ELOOP ? -EACCES : fd.get();
+  if (::fstat(fd.get(), &state) != 0)
+    return -errno;
+  if (!S_ISREG(state.st_mode) || state.st_size > static_cast<off_t>(config_bytes_at_most))
+    return -EACCES;
+  text.resize(config_bytes_at_most + 1);
+  std::size_t got = 0;
+  for (ssize_t n;
+       got < text.size() && (n = ::read(fd.get(), &text[got], text.size() - got)) != 0;) {
+    if (n < 0)
+      return -errno;
+    got += static_cast<std::size_t>(n);
+  }
+  text.resize(got);
+  return got > config_bytes_at_most ? -EACCES : 0;
+}
+
+// Puts the text into a new file of that name which nobody else has open.
+int renew(int directory, const char* name, const std::string& text, const struct stat& like) {
+  if (::unlinkat(directory, name, 0) != 0)
+    return -errno;
+  unique_fd fd(::openat(directory, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  if (!fd)
+    return -errno;
+  for (std::size_t at = 0; at < text.size();) {
+    const auto n = ::write(fd.get(), text.data() + at, text.size() - at);
+    if (n <= 0)
+      return n < 0 ? -errno : -EIO;
+    at += static_cast<std::size_t>(n);
+  }
+  // Another group than the process's own may not be ours to give.
+  [[maybe_unused]] const int group = ::fchown(fd.get(), static_cast<uid_t>(-1), like.st_gid);
+  return ::fchmod(fd.get(), like.st_mode & 07777) == 0 ? 0 : -errno;
+}
+
+// 0, or -EACCES when hooks holds what Git would run (or is not a directory of its own).
+int check_hooks(int directory) {
+  unique_fd fd(::openat(directory, "hooks", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (!fd)
+    return errno == ENOENT ? 0 : -EACCES;
+  DIR* list = ::fdopendir(fd.get());
+  if (!list)
+    return -EACCES;
+  fd.release();
+  int e = 0;
+  errno = 0;
+  while (const dirent* entry = ::readdir(list)) {
+    const std::string_view name = entry->d_name;
+    if (name != "." && name != ".." && !is_sample(name))
+      e = -EACCES;
+    errno = 0;
+  }
+  if (errno != 0)
+    e = -EACCES;
+  ::closedir(list);
+  return e;
+}
+
+} // namespace
+
+int becomes_git_dir(int directory, const std::string& path, std::string& refused) {
+  if (check_hooks(directory) != 0) {
+    refused = in_hooks;
+    return -EACCES;
+  }
+  std::string text;
+  struct stat state {};
+  const int e = read_text(directory, "config", text, state);
+  if (e == -ENOENT)
+    return 0;
+  if (e == 0) {
+    refused = first_refused({}, text, path);
+    if (refused.empty())
+      return renew(directory, "config", text, state);
+  }
+  refused = "git config: " + (refused.empty() ? std::string("(unreadable)") : refused);
+  return -EACCES;
+}
+
+int publish(int directory, const char* lock, const char* config, const std::string& path,
+            std::string& refused) {
+  unique_fd held;
+  // Another sandbox's guard holds the lock for the length of one creation; a program that
+  // keeps it longer keeps its own user's Git from working and gets a refusal.
+  for (int tries = 0; !held && tries < 50; ++tries) {
+    const int fd = creation_lock(directory);
+    if (fd >= 0)
+      held.reset(fd);
+    else if (fd != -EEXIST)
+      return fd;
+    else if (const timespec ms{0, 1000000}; ::nanosleep(&ms, nullptr) != 0)
+      break;
+  }
+  refused = in_config;
+  if (!held)
+    return -EACCES;
+  std::string fresh, old;
+  struct stat state {
+  }, old_state{};
+  int e = read_text(directory, lock, fresh, state);
+  if (e < 0)
+    return e;
+  e = read_text(directory, config, old, old_state);
+  if (e < 0 && e != -ENOENT)
+    return e;
+  if (const std::string key = first_refused(old, fresh, path); !key.empty()) {
+    refused = "git config: " + key;
+    return -EACCES;
+  }
+  refused.clear();
+  e = renew(directory, lock, fresh, state);
+  if (e < 0)
+    return e;
+  return status(::renameat(directory, lock, directory, config));
+}
+
+} // namespace piorch::sandbox::guard

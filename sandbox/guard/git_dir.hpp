@@ -1,0 +1,96 @@
+// Git directories, recognised by what they are and not by where they are: a directory
+// with `objects` and `refs` is one, at whatever depth, under whatever name, made before
+// or during the command. Wherever one is, nothing can be planted in it that makes
+// the host's Git run a program or read its settings from elsewhere.
+//
+// What holds in a Git directory D:
+//   D/config            only by rename from D/config.lock, its text checked (git_keys) and
+//                       put into a new file that nobody has open (publish)
+//   D/config.lock       only by an open that creates it; never opened for writing again
+//   D/hooks             only by mkdir, and in it only names that end in .sample
+//   config.worktree[.lock]  as config, everywhere
+//   commondir           everywhere: only in G/worktrees/NAME of a Git directory G, and its text
+//                       is always "../..", whatever is written to the descriptor
+//   objects, refs       the later of the two, which turns D into a Git directory, only if
+//                       what is there already would have been allowed; D/config is renewed
+//
+// Why: Git takes a directory for its own only with both objects and refs (or, of a linked
+// worktree, with a commondir that leads to one). unlink and rmdir are not notified: taking
+// one of the two away makes the directory useless to Git too, and its return is checked.
+//
+// Another sandbox in the same workspace may work with this one. Its guard follows
+// the same rules, so between publish's new config.lock and the rename nobody can put
+// another file there (creating one needs the lock on D that publish holds) or open it for
+// writing; unlinking it only makes the rename fail. Checks that cannot be covered by a
+// lock are repeated after the deed, which is undone if the directory has changed its nature.
+//
+// Any thread.
+#pragma once
+
+#include "sandbox/guard/kernel.hpp"
+
+#include <string>
+#include <string_view>
+
+namespace piorch::sandbox::guard {
+
+// How a name is about to come into being, or what else is about to happen to it.
+enum class deed : std::uint8_t {
+  create, // open with O_CREAT, name absent
+  write,  // open for writing or truncation, name present
+  make_directory,
+  make_other, // mknod, symlink, link, bind: the new name
+  move_here,  // rename: the new name
+  move_away,  // rename: the old name
+  link_from,
+};
+
+// The names with a meaning in Git directories.
+enum class git_name : std::uint8_t {
+  none,
+  config,
+  config_lock,
+  worktree_config,
+  worktree_config_lock,
+  common_dir,
+  hooks,
+  objects,
+  refs,
+};
+git_name git_name_of(std::string_view name);
+
+enum class verdict : std::uint8_t {
+  allow,
+  refuse,
+  lock,    // create under creation_lock
+  decoy,   // create by decoy_common_dir
+  publish, // rename by publish
+  convert, // do it under the exclusive lock after becomes_git_dir
+};
+
+// What of D/name. Looks at the file system; `why` names the rule when it is refused.
+verdict judge(int parent, std::string_view name, deed what, const char*& why);
+
+// The answer does not depend on the name alone: judge again after the deed.
+bool depends_on_surroundings(int parent, std::string_view name);
+
+bool is_git_dir(int directory);
+
+// Held while D/config.lock is created or published; a lock on D itself that works across
+// sandboxes. -EEXIST when another one is at it (what Git expects then).
+int creation_lock(int directory);
+
+// Creates parent/commondir with the only text it may have and returns a descriptor of a
+// nameless file opened with `flags` for the caller to write to; -errno.
+int decoy_common_dir(int parent, int flags, mode_t mode);
+
+// Is everything in D such that D may become a Git directory? Renews D/config.
+// 0, or -EACCES and `refused` says what.
+int becomes_git_dir(int directory, const std::string& path, std::string& refused);
+
+// Renames D/`lock` to D/`config` after the check. 0 or -errno; with -EACCES `refused` names
+// the setting. `path` is D's, for the check of submodules.
+int publish(int directory, const char* lock, const char* config, const std::string& path,
+            std::string& refused);
+
+} // namespace piorch::sandbox::guard

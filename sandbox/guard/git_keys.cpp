@@ -1,0 +1,252 @@
+#include "sandbox/guard/git_keys.hpp"
+
+#include <algorithm>
+#include <initializer_list>
+
+namespace piorch::sandbox::guard {
+
+namespace {
+
+using names = std::initializer_list<std::string_view>;
+
+bool among(std::string_view name, names list) {
+  return std::find(list.begin(), list.end(), name) != list.end();
+}
+
+bool is_core(std::string_view key) {
+  return among(key, {"abbrev",
+                     "autocrlf",
+                     "bare",
+                     "bigfilethreshold",
+                     "checkroundtripencoding",
+                     "checkstat",
+                     "commentchar",
+                     "commitgraph",
+                     "compression",
+                     "createobject",
+                     "deltabasecachelimit",
+                     "eol",
+                     "filemode",
+                     "filesreflocktimeout",
+                     "fscache",
+                     "fsync",
+                     "fsyncmethod",
+                     "fsyncobjectfiles",
+                     "hidedotfiles",
+                     "ignorecase",
+                     "ignorestat",
+                     "logallrefupdates",
+                     "longpaths",
+                     "loosecompression",
+                     "multipackindex",
+                     "packedgitlimit",
+                     "packedgitwindowsize",
+                     "packedrefstimeout",
+                     "precomposeunicode",
+                     "preloadindex",
+                     "quotepath",
+                     "repositoryformatversion",
+                     "restrictinheritedhandles",
+                     "safecrlf",
+                     "sharedrepository",
+                     "sparsecheckout",
+                     "sparsecheckoutcone",
+                     "splitindex",
+                     "symlinks",
+                     "trustctime",
+                     "untrackedcache",
+                     "warnambiguousrefs",
+                     "whitespace"});
+}
+
+// transport::address makes Git run git-remote-transport.
+bool is_plain_url(std::string_view url) {
+  if (!url.empty() && url.front() == '-')
+    return false;
+  const auto colon = url.find("::");
+  if (colon == std::string_view::npos)
+    return true;
+  return !std::all_of(url.begin(), url.begin() + static_cast<std::ptrdiff_t>(colon), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '+' ||
+           c == '-' || c == '.' || c == '_';
+  });
+}
+
+// A submodule's own directory: `value`, relative to .git/modules/NAME, must lead
+// into the work tree around that .git and not into any .git.
+bool stays_in_superproject(std::string_view git_dir, std::string_view value) {
+  const auto modules = git_dir.find("/.git/modules/");
+  if (modules == std::string_view::npos || value.empty() || value.front() == '/')
+    return false;
+  std::vector<std::string_view> at;
+  std::size_t floor = 0;
+  const auto split = [](std::string_view path, auto&& each) {
+    for (std::size_t i = 0; i < path.size();) {
+      const auto end = std::min(path.find('/', i), path.size());
+      if (end > i)
+        each(path.substr(i, end - i));
+      i = end + 1;
+    }
+  };
+  split(git_dir.substr(0, modules), [&](std::string_view) { ++floor; });
+  split(git_dir, [&](std::string_view part) { at.push_back(part); });
+  bool below = true, named = false;
+  split(value, [&](std::string_view part) {
+    if (part == "..") { // up first, then down: links cannot change what that means
+      below = below && !named && at.size() > floor;
+      if (!at.empty())
+        at.pop_back();
+    } else if (part != ".") {
+      named = true;
+      at.push_back(part);
+    }
+  });
+  if (!below || at.size() <= floor)
+    return false;
+  return std::none_of(at.begin() + static_cast<std::ptrdiff_t>(floor), at.end(),
+                      [](std::string_view part) {
+                        return part.size() >= 4 && part[0] == '.' && (part[1] | 32) == 'g' &&
+                               (part[2] | 32) == 'i' && (part[3] | 32) == 't';
+                      });
+}
+
+bool is_remote(const config_entry& e) {
+  if (e.subsection.empty())
+    return e.key == "pushdefault";
+  if (among(e.key, {"url", "pushurl"}))
+    return is_plain_url(e.value);
+  return among(e.key, {"fetch", "push", "tagopt", "prune", "prunetags", "mirror",
+                       "skipdefaultupdate", "skipfetchall", "promisor", "partialclonefilter",
+                       "followremotehead", "gh-resolved"});
+}
+
+bool is_submodule(const config_entry& e) {
+  if (e.subsection.empty())
+    return among(e.key, {"recurse", "active", "fetchjobs", "propagatebranches", "alternatelocation",
+                         "alternateerrorstrategy"});
+  if (e.key == "url")
+    return is_plain_url(e.value);
+  if (e.key == "update")
+    return among(e.value, {"checkout", "rebase", "merge", "none"});
+  return among(e.key, {"active", "branch", "fetchrecursesubmodules", "ignore", "shallow"});
+}
+
+bool is_diff(const config_entry& e) {
+  if (!e.subsection.empty())
+    return among(e.key,
+                 {"algorithm", "binary", "cachetextconv", "funcname", "wordregex", "xfuncname"});
+  return among(e.key,
+               {"algorithm", "autorefreshindex", "colormoved", "colormovedws", "context", "dirstat",
+                "ignoresubmodules", "indentheuristic", "interhunkcontext", "mnemonicprefix",
+                "noprefix", "relative", "renamelimit", "renames", "statgraphwidth", "statnamewidth",
+                "submodule", "suppressblankempty", "wserrorhighlight"});
+}
+
+// Newer versions of Git put keys like gc.recentObjectsHook even into harmless sections.
+bool sounds_dangerous(std::string_view key) {
+  for (std::string_view word :
+       {"hook", "command", "cmd", "program", "path", "file", "driver", "editor", "pager",
+        "external", "helper", "exec", "skiplist", "uri", "tool", "mergeoptions"})
+    if (key.find(word) != std::string_view::npos)
+      return true;
+  return false;
+}
+
+// Sections of which every other key is a plain switch, number or pattern.
+bool is_plain_section(std::string_view section) {
+  return among(section, {"advice", "apply",       "checkout", "clone", "color",       "column",
+                         "fetch",  "feature",     "gc",       "grep",  "i18n",        "index",
+                         "log",    "maintenance", "notes",    "pack",  "rerere",      "sparse",
+                         "stash",  "status",      "tag",      "user",  "versionsort", "worktree"});
+}
+
+} // namespace
+
+bool is_harmless(const config_entry& e, std::string_view git_dir) {
+  const std::string_view section = e.section, key = e.key;
+  if (section == "core")
+    return e.subsection.empty() &&
+           (is_core(key) || (key == "worktree" && stays_in_superproject(git_dir, e.value)));
+  if (section == "remote")
+    return is_remote(e);
+  if (section == "submodule")
+    return is_submodule(e);
+  if (section == "branch") // mergeoptions may name a strategy, which is a program
+    return !sounds_dangerous(key);
+  if (section == "diff")
+    return is_diff(e);
+  if (section == "extensions") // worktreeconfig makes Git read another file
+    return among(key, {"compatobjectformat", "noop", "noop-v1", "objectformat", "partialclone",
+                       "preciousobjects", "refstorage", "relativeworktrees"});
+  if (section == "merge")
+    return e.subsection.empty() &&
+           among(key, {"autostash", "conflictstyle", "directoryrenames", "ff", "log", "renamelimit",
+                       "renames", "renormalize", "stat", "suppressdest", "verbosity",
+                       "verifysignatures"});
+  if (section == "pull")
+    return among(key, {"ff", "rebase"});
+  if (section == "push")
+    return among(key, {"autosetupremote", "default", "followtags", "gpgsign", "negotiate",
+                       "recursesubmodules", "useforceifincludes"});
+  if (section == "rebase")
+    return among(key, {"abbreviatecommands", "autosquash", "autostash", "forkpoint",
+                       "missingcommitscheck", "rebasemerges", "reschedulefailedexec", "stat",
+                       "updaterefs"});
+  if (section == "commit")
+    return among(key, {"cleanup", "gpgsign", "status", "verbose"});
+  if (section == "receive" || section == "transfer")
+    return among(key, {"advertiseatomic", "advertisepushoptions", "autogc", "denycurrentbranch",
+                       "denydeletecurrent", "denydeletes", "denynonfastforwards", "fsckobjects",
+                       "hiderefs", "unpacklimit", "updateserverinfo", "shallowupdate"});
+  if (section == "blame")
+    return among(key, {"blankboundary", "coloring", "date", "showemail", "showroot"});
+  if (section == "init")
+    return key == "defaultbranch" || key == "defaultobjectformat" || key == "defaultrefformat";
+  if (section == "http")
+    return among(key, {"lowspeedlimit", "lowspeedtime", "maxrequests", "postbuffer", "version"});
+  if (section == "lfs")
+    return among(key, {"access", "locksverify", "repositoryformatversion"});
+  if (section == "gui")
+    return among(key, {"geometry", "wmstate"});
+  return is_plain_section(section) && !sounds_dangerous(key);
+}
+
+namespace {
+
+bool same_key(const config_entry& a, const config_entry& b) {
+  return a.section == b.section && a.subsection == b.subsection && a.key == b.key;
+}
+
+// All values of one key, in order: the last one counts, so order is part of it.
+std::vector<const config_entry*> all_of_key(const std::vector<config_entry>& list,
+                                            const config_entry& like) {
+  std::vector<const config_entry*> out;
+  for (const auto& e : list)
+    if (same_key(e, like))
+      out.push_back(&e);
+  return out;
+}
+
+} // namespace
+
+std::string first_refused(std::string_view old, std::string_view fresh, std::string_view git_dir) {
+  std::vector<config_entry> before, after;
+  if (!parse_config(fresh, after))
+    return "(unreadable)";
+  if (!parse_config(old, before))
+    before.clear();
+  for (const auto& e : after) {
+    if (is_harmless(e, git_dir))
+      continue;
+    const auto was = all_of_key(before, e), is = all_of_key(after, e);
+    const bool unchanged = std::equal(was.begin(), was.end(), is.begin(), is.end(),
+                                      [](const config_entry* a, const config_entry* b) {
+                                        return a->value == b->value && a->has_value == b->has_value;
+                                      });
+    if (!unchanged)
+      return e.name();
+  }
+  return {};
+}
+
+} // namespace piorch::sandbox::guard

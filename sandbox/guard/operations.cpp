@@ -1,0 +1,388 @@
+#include "sandbox/guard/operations.hpp"
+
+#include "sandbox/guard/umask_cache.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <new>
+#include <sched.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#ifndef PIDFD_THREAD // Linux 6.9
+#define PIDFD_THREAD O_EXCL
+#endif
+
+namespace piorch::sandbox::guard {
+
+namespace {
+constexpr const char* protected_name = "protected path";
+constexpr const char* protected_parent = "leads to a protected path: only mkdir, never moved";
+constexpr const char* unclear_name = "its name changed meanwhile";
+
+bool is_there(const place& at) {
+  struct stat s {};
+  return ::fstatat(at.parent, at.name.c_str(), &s, AT_SYMLINK_NOFOLLOW) == 0;
+}
+} // namespace
+
+void prepare_thread(thread_state& t) {
+  ::unshare(CLONE_FS);
+  t.own_mask = ::umask(0);
+  ::umask(t.own_mask);
+  t.masks = new (std::nothrow) umask_cache;
+}
+
+int operations::use_callers_mask() {
+  const int mask = t_.masks ? t_.masks->of(c_, __atomic_load_n(&s_.mask_changes, __ATOMIC_SEQ_CST))
+                            : c_.file_mode_mask();
+  if (mask < 0)
+    return mask;
+  if (t_.own_mask != static_cast<mode_t>(mask)) {
+    t_.own_mask = static_cast<mode_t>(mask);
+    ::umask(t_.own_mask);
+  }
+  return 0;
+}
+
+int operations::refuse(const place& at, const char* rule) {
+  if (s_.sink.tell)
+    s_.sink.tell(s_.sink.context, (path_of(s_.proc, at.parent) + '/' + at.name).c_str(), rule);
+  return -EACCES;
+}
+
+// Checks and carries out one deed that makes at.name. `act` returns a descriptor, 0 or -errno.
+int operations::make(place& at, deed what, action act) {
+  const hit h = s_.names.check(at.parent, at.name);
+  const bool blocked = h == hit::guarded || (h == hit::ancestor && what != deed::make_directory);
+  // An existing name is the kernel's own refusal.
+  if (blocked)
+    return what != deed::create && is_there(at)
+               ? -EEXIST
+               : refuse(at, h == hit::guarded ? protected_name : protected_parent);
+  const char* why = nullptr;
+  ::pthread_rwlock_rdlock(&s_.deeds);
+  verdict v = judge(at.parent, at.name, what, why);
+  if (v == verdict::convert) {
+    ::pthread_rwlock_unlock(&s_.deeds);
+    ::pthread_rwlock_wrlock(&s_.deeds);
+    std::string refused;
+    int outcome = becomes_git_dir(at.parent, path_of(s_.proc, at.parent), refused);
+    if (outcome == 0) {
+      outcome = act();
+      // Another sandbox may have planted something between the check and the deed.
+      if (outcome >= 0 && becomes_git_dir(at.parent, path_of(s_.proc, at.parent), refused) != 0) {
+        ::unlinkat(at.parent, at.name.c_str(), what == deed::make_directory ? AT_REMOVEDIR : 0);
+        if (what == deed::create)
+          ::close(outcome);
+        outcome = -EACCES;
+      }
+    }
+    ::pthread_rwlock_unlock(&s_.deeds);
+    return refused.empty() ? outcome : refuse(at, refused.c_str());
+  }
+  int outcome = -EACCES;
+  if (v != verdict::refuse) {
+    outcome = act();
+    if (outcome >= 0 && v == verdict::allow && what != deed::make_directory &&
+        depends_on_surroundings(at.parent, at.name)) {
+      v = judge(at.parent, at.name, what, why);
+      if (v == verdict::refuse) {
+        ::unlinkat(at.parent, at.name.c_str(), 0);
+        if (what == deed::create)
+          ::close(outcome);
+      }
+    }
+  }
+  ::pthread_rwlock_unlock(&s_.deeds);
+  if (v != verdict::refuse)
+    return outcome;
+  return what != deed::create && outcome < 0 && is_there(at) ? -EEXIST : refuse(at, why);
+}
+
+int operations::make_directory(int directory, const char* path, mode_t mode) {
+  place at;
+  if (const int e = find_place(c_, directory, path, last_link::keep, false, at); e < 0)
+    return e;
+  if (!c_.alive())
+    return answered;
+  if (const int e = use_callers_mask(); e < 0)
+    return e;
+  auto act = [&] { return status(::mkdirat(at.parent, at.spelled().c_str(), mode & 07777)); };
+  return make(at, deed::make_directory, act);
+}
+
+int operations::make_node(int directory, const char* path, mode_t mode, dev_t device) {
+  switch (mode & S_IFMT) {
+    case 0:
+    case S_IFREG:
+    case S_IFCHR:
+    case S_IFBLK:
+    case S_IFIFO:
+    case S_IFSOCK:
+      break;
+    case S_IFDIR:
+      return -EPERM;
+    default:
+      return -EINVAL;
+  }
+  place at;
+  if (const int e = find_place(c_, directory, path, last_link::keep, false, at); e < 0)
+    return e;
+  if (!c_.alive())
+    return answered;
+  if (const int e = use_callers_mask(); e < 0)
+    return e;
+  auto act = [&] {
+    return status(::syscall(SYS_mknodat, at.parent, at.spelled().c_str(), mode,
+                            static_cast<unsigned>(device)));
+  };
+  return make(at, deed::make_other, act);
+}
+
+int operations::make_symlink(const char* target, int directory, const char* path) {
+  place at;
+  if (const int e = find_place(c_, directory, path, last_link::keep, false, at); e < 0)
+    return e;
+  if (!c_.alive())
+    return answered;
+  auto act = [&] { return status(::symlinkat(target, at.parent, at.spelled().c_str())); };
+  return make(at, deed::make_other, act);
+}
+
+int operations::find_name_of(int fd, place& out) {
+  struct stat s {};
+  if (::fstat(fd, &s) != 0)
+    return -errno;
+  // Without a name: pipes, sockets, memory files, O_TMPFILE, deleted ones.
+  std::string path = path_of(s_.proc, fd);
+  if (s.st_nlink == 0 || path.empty() || path[0] != '/')
+    return 1;
+  const auto slash = path.rfind('/');
+  unique_fd parent(open_how_at(s_.root, path.substr(0, slash + 1).c_str(),
+                               O_PATH | O_DIRECTORY | O_CLOEXEC, 0,
+                               RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS));
+  out = place();
+  out.name = path.substr(slash + 1);
+  if (parent.get() < 0 ||
+      ::fstatat(parent.get(), out.name.c_str(), &out.state, AT_SYMLINK_NOFOLLOW) != 0 ||
+      !(inode_of(out.state) == inode_of(s)))
+    return -EACCES;
+  out.owned = std::move(parent);
+  out.parent = out.owned.get();
+  return 0;
+}
+
+int operations::may_write(int fd) {
+  struct stat s {};
+  if (::fstat(fd, &s) == 0 && !S_ISREG(s.st_mode))
+    return 0;
+  place at;
+  int found = -EACCES;
+  for (int tries = 0; tries < 8 && found == -EACCES; ++tries)
+    found = find_name_of(fd, at);
+  if (found > 0)
+    return 0;
+  const char* why = unclear_name;
+  if (found < 0)
+    return s_.sink.tell
+               ? (s_.sink.tell(s_.sink.context, path_of(s_.proc, fd).c_str(), why), -EACCES)
+               : -EACCES;
+  return judge(at.parent, at.name, deed::write, why) == verdict::refuse ? refuse(at, why) : 0;
+}
+
+int operations::link(int from_directory, const char* from, int to_directory, const char* to,
+                     int flags) {
+  if (flags & ~(AT_SYMLINK_FOLLOW | AT_EMPTY_PATH))
+    return -EINVAL;
+  const bool by_descriptor = (flags & AT_EMPTY_PATH) && !*from;
+  place source, target;
+  unique_fd pinned;
+  if (by_descriptor) {
+    pinned.reset(from_directory == AT_FDCWD ? ::dup(c_.directory())
+                                            : c_.descriptor(from_directory));
+    if (pinned.get() < 0)
+      return pinned.get() == -1 ? -EBADF : pinned.get();
+  } else {
+    const auto last = flags & AT_SYMLINK_FOLLOW ? last_link::follow : last_link::keep;
+    if (const int e = find_place(c_, from_directory, from, last, true, source); e < 0)
+      return e;
+  }
+  if (const int e = find_place(c_, to_directory, to, last_link::keep, false, target); e < 0)
+    return e;
+  if (!c_.alive())
+    return answered;
+  if (source.magic) {
+    const without_tracing limited(source.foreign);
+    pinned.reset(open_path(source.parent, source.name.c_str()));
+    if (pinned.get() < 0)
+      return pinned.get();
+  }
+  // Another name of a guarded file would be a way to write it.
+  const char* why = nullptr;
+  if (pinned) {
+    if (const int e = may_write(pinned.get()); e < 0)
+      return e;
+  } else if (!source.exists) {
+    return -ENOENT;
+  } else if (judge(source.parent, source.name, deed::link_from, why) == verdict::refuse) {
+    return refuse(source, why);
+  }
+  char name[40];
+  if (pinned)
+    std::snprintf(name, sizeof name, "self/fd/%d", pinned.get());
+  auto act = [&] {
+    return pinned ? status(::linkat(s_.proc, name, target.parent, target.spelled().c_str(),
+                                    AT_SYMLINK_FOLLOW))
+                  : status(::linkat(source.parent, source.spelled().c_str(), target.parent,
+                                    target.spelled().c_str(), 0));
+  };
+  return make(target, deed::make_other, act);
+}
+
+int operations::rename(int from_directory, const char* from, int to_directory, const char* to,
+                       unsigned flags) {
+  constexpr unsigned no_replace = 1, exchange = 2, whiteout = 4;
+  if ((flags & ~(no_replace | exchange | whiteout)) ||
+      ((flags & (no_replace | whiteout)) && (flags & exchange)))
+    return -EINVAL;
+  place source, target;
+  if (const int e = find_place(c_, from_directory, from, last_link::keep, false, source); e < 0)
+    return e;
+  if (const int e = find_place(c_, to_directory, to, last_link::keep, false, target); e < 0)
+    return e;
+  if (!c_.alive())
+    return answered;
+
+  const auto refused = [&](const place& at, const char* rule) {
+    return is_there(source) ? refuse(at, rule) : -ENOENT;
+  };
+  const hit arrives = s_.names.check(target.parent, target.name);
+  if (arrives != hit::none)
+    return refused(target, arrives == hit::guarded ? protected_name : protected_parent);
+  const hit leaves = s_.names.check(source.parent, source.name);
+  if (leaves != hit::none)
+    return refused(source, leaves == hit::guarded ? protected_name : protected_parent);
+
+  const auto act = [&] {
+    return status(::syscall(SYS_renameat2, source.parent, source.spelled().c_str(), target.parent,
+                            target.spelled().c_str(), flags));
+  };
+  const char* why = nullptr;
+  const verdict away = judge(source.parent, source.name, deed::move_away, why);
+  if (away == verdict::refuse)
+    return refused(source, why);
+  const verdict here = judge(target.parent, target.name, deed::move_here, why);
+  if (here == verdict::refuse)
+    return refused(target, why);
+  const verdict back =
+      flags & exchange ? judge(source.parent, source.name, deed::move_here, why) : verdict::allow;
+  if (back != verdict::allow)
+    return refused(source, why ? why : protected_name);
+
+  if (away == verdict::publish || here == verdict::publish) {
+    struct stat a {
+    }, b{};
+    const bool from_lock = ::fstat(source.parent, &a) == 0 && ::fstat(target.parent, &b) == 0 &&
+                           inode_of(a) == inode_of(b) && source.name == target.name + ".lock";
+    if (!from_lock || (flags & ~no_replace) || here != verdict::publish)
+      return refused(target, "git config: only through its lock file");
+    if ((flags & no_replace) && is_there(target))
+      return -EEXIST;
+    std::string setting;
+    const int e = publish(target.parent, source.name.c_str(), target.name.c_str(),
+                          path_of(s_.proc, target.parent), setting);
+    return setting.empty() ? e : refused(target, setting.c_str());
+  }
+  if (here == verdict::convert) {
+    ::pthread_rwlock_wrlock(&s_.deeds);
+    std::string setting;
+    const std::string path = path_of(s_.proc, target.parent);
+    int e = is_there(source) ? becomes_git_dir(target.parent, path, setting) : -ENOENT;
+    if (e == 0)
+      e = act();
+    if (e == 0 && becomes_git_dir(target.parent, path, setting) != 0)
+      ::renameat(target.parent, target.name.c_str(), source.parent, source.name.c_str());
+    ::pthread_rwlock_unlock(&s_.deeds);
+    return setting.empty() ? e : refuse(target, setting.c_str());
+  }
+  ::pthread_rwlock_rdlock(&s_.deeds);
+  // Once more under the lock: the directory may have become a Git directory.
+  int e = -EACCES;
+  if (judge(target.parent, target.name, deed::move_here, why) == verdict::allow) {
+    e = act();
+    if (e == 0 && depends_on_surroundings(target.parent, target.name) &&
+        judge(target.parent, target.name, deed::move_here, why) == verdict::refuse) {
+      ::renameat(target.parent, target.name.c_str(), source.parent, source.name.c_str());
+      e = -EACCES;
+    } else {
+      why = nullptr;
+    }
+  } else if (!why) {
+    why = "it changed meanwhile";
+  }
+  ::pthread_rwlock_unlock(&s_.deeds);
+  return e == -EACCES && why ? refused(target, why) : e;
+}
+
+int operations::bind(int socket, std::uint64_t address, std::uint32_t length) {
+  sockaddr_storage copy{};
+  if (length > sizeof copy)
+    return -EINVAL;
+  if (length > 0 && c_.copy(address, &copy, length) < 0)
+    return -EFAULT;
+  long handle = ::syscall(SYS_pidfd_open, c_.tid(), PIDFD_THREAD);
+  if (handle < 0 && errno == EINVAL)
+    handle = ::syscall(SYS_pidfd_open, c_.tid(), 0);
+  unique_fd process(static_cast<int>(handle));
+  if (!process)
+    return -errno;
+  unique_fd own(static_cast<int>(::syscall(SYS_pidfd_getfd, process.get(), socket, 0)));
+  if (!own)
+    return -errno;
+  if (!c_.alive())
+    return answered;
+  const auto bind_to = [&](const void* to, std::size_t bytes) {
+    return status(
+        ::bind(own.get(), static_cast<const sockaddr*>(to), static_cast<socklen_t>(bytes)));
+  };
+  constexpr std::size_t path_at = offsetof(sockaddr_un, sun_path);
+  const auto* named = reinterpret_cast<const sockaddr_un*>(&copy);
+  if (length <= path_at || named->sun_family != AF_UNIX || named->sun_path[0] == 0)
+    return bind_to(&copy, length);
+
+  char path[sizeof copy + 1] = {};
+  std::memcpy(path, named->sun_path,
+              std::min<std::size_t>(length - path_at, sizeof named->sun_path));
+  place at;
+  if (const int e = find_place(c_, AT_FDCWD, path, last_link::keep, false, at); e < 0)
+    return e;
+  if (at.slash)
+    return -ENOENT;
+  if (const int e = use_callers_mask(); e < 0)
+    return e;
+  const bool plain = git_name_of(at.name) == git_name::none &&
+                     s_.names.check(at.parent, at.name) == hit::none &&
+                     same_place(c_.root(), s_.root);
+  auto act = [&] {
+    // A name that is protected nowhere may be bound as the caller spelled it, so that
+    // getsockname shows that, wherever a parent has been moved meanwhile.
+    if (plain && !s_.names.mentions(at.name)) {
+      if (path[0] != '/' && ::fchdir(c_.directory()) != 0)
+        return -errno;
+      return bind_to(&copy, length);
+    }
+    if (::fchdir(at.parent) != 0) // this thread has a working directory of its own
+      return -errno;
+    sockaddr_un here{};
+    here.sun_family = AF_UNIX;
+    std::memcpy(here.sun_path, at.name.c_str(), std::min(at.name.size(), sizeof here.sun_path - 1));
+    return bind_to(&here, path_at + at.name.size() + 1);
+  };
+  const int e = make(at, deed::make_other, act);
+  [[maybe_unused]] const int back = ::fchdir(s_.root);
+  return e == -EEXIST ? -EADDRINUSE : e;
+}
+
+} // namespace piorch::sandbox::guard

@@ -1,0 +1,32 @@
+#include "sandbox/guard/reply.hpp"
+
+namespace piorch::sandbox::guard {
+
+void reply_status(int listener, std::uint64_t id, int outcome) {
+  seccomp_notif_resp answer{};
+  answer.id = id;
+  answer.error = outcome < 0 ? outcome : 0;
+  answer.val = outcome > 0 ? outcome : 0;
+  ::ioctl(listener, SECCOMP_IOCTL_NOTIF_SEND, &answer); // ENOENT: the caller is gone
+}
+
+void reply_continue(int listener, std::uint64_t id) {
+  seccomp_notif_resp answer{};
+  answer.id = id;
+  answer.flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
+  ::ioctl(listener, SECCOMP_IOCTL_NOTIF_SEND, &answer);
+}
+
+int reply_descriptor(int listener, std::uint64_t id, int fd, bool close_on_exec) {
+  seccomp_notif_addfd handover{};
+  handover.id = id;
+  handover.flags = SECCOMP_ADDFD_FLAG_SEND;
+  handover.srcfd = static_cast<__u32>(fd);
+  handover.newfd_flags = close_on_exec ? O_CLOEXEC : 0;
+  int e = status(::ioctl(listener, SECCOMP_IOCTL_NOTIF_ADDFD, &handover));
+  if (e >= 0 || e == -ENOENT)
+    return answered;
+  return e;
+}
+
+} // namespace piorch::sandbox::guard

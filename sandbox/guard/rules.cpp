@@ -1,0 +1,228 @@
+#include "sandbox/guard/rules.hpp"
+
+#include "ipc/unique_fd.hpp"
+
+#include <algorithm>
+#include <climits>
+#include <linux/fs.h>
+#include <linux/magic.h>
+#include <sys/vfs.h>
+
+namespace piorch::sandbox::guard {
+
+using ipc::unique_fd;
+
+namespace {
+
+constexpr int links_at_most = 40;
+
+// Appends in reverse, so that the next component is taken from the back.
+void push_reversed(std::vector<std::string>& to, std::string_view path) {
+  const auto first = static_cast<std::ptrdiff_t>(to.size());
+  for (std::size_t at = 0; at < path.size();) {
+    const auto end = std::min(path.find('/', at), path.size());
+    if (end > at)
+      to.emplace_back(path.substr(at, end - at));
+    at = end + 1;
+  }
+  std::reverse(to.begin() + first, to.end());
+}
+
+int open_root(int root) { return ::openat(root, ".", O_PATH | O_DIRECTORY | O_CLOEXEC); }
+
+} // namespace
+
+std::string folded(std::string_view name) {
+  std::string out(name);
+  for (char& c : out)
+    if (c >= 'A' && c <= 'Z')
+      c = static_cast<char>(c + ('a' - 'A'));
+  return out;
+}
+
+bool is_odd(std::string_view name) {
+  if (!name.empty() && (name.back() == '.' || name.back() == ' '))
+    return true; // dropped by FAT, NTFS and their network kin
+  return std::any_of(name.begin(), name.end(), [](char c) {
+    return static_cast<unsigned char>(c) >= 0x80 || c == '~' || c == ':';
+  });
+}
+
+bool folds_names(int directory) {
+  struct statfs s {};
+  if (::fstatfs(directory, &s) != 0)
+    return true;
+  switch (static_cast<std::uint32_t>(s.f_type)) {
+    case 0x4d44:     // FAT
+    case 0x2011bab0: // exFAT
+    case 0x5346544e: // NTFS
+    case 0x7366746e: // NTFS3
+    case 0xff534d42: // CIFS
+    case 0xfe534d42: // SMB2
+    case 0x517b:     // SMB
+    case 0x01021997: // 9p (WSL's /mnt/c)
+    case 0x482b:     // HFS+
+    case 0x65735546: // FUSE: whatever lies behind it
+      return true;
+    default:
+      break;
+  }
+  unique_fd readable(::openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  int flags = 0;
+  return readable && ::ioctl(readable.get(), FS_IOC_GETFLAGS, &flags) == 0 &&
+         (static_cast<unsigned>(flags) & FS_CASEFOLD_FL) != 0;
+}
+
+// Visits (directory descriptor, component, is it the last) as far as the path exists. The
+// visitor returns false to stop.
+template <class Visit> void rules::follow(const chain& c, Visit visit) const {
+  std::vector<std::string> rest(c.parts.rbegin(), c.parts.rend());
+  unique_fd here(open_root(root_));
+  struct stat root {};
+  if (!here || ::fstat(here.get(), &root) != 0)
+    return;
+  for (int links = 0; !rest.empty();) {
+    const std::string name = std::move(rest.back());
+    rest.pop_back();
+    struct stat s {};
+    if (name == ".")
+      continue;
+    if (name == "..") {
+      if (::fstat(here.get(), &s) != 0)
+        return;
+      if (!(inode_of(s) == inode_of(root)))
+        here.reset(open_path(here.get(), "..", O_DIRECTORY));
+      if (!here)
+        return;
+      continue;
+    }
+    if (!visit(here.get(), name, rest.empty()))
+      return;
+    unique_fd next(open_path(here.get(), name.c_str(), O_NOFOLLOW));
+    if (!next || ::fstat(next.get(), &s) != 0)
+      return;
+    if (S_ISLNK(s.st_mode)) {
+      char target[PATH_MAX];
+      const auto n = ::readlinkat(next.get(), "", target, sizeof target);
+      if (n <= 0 || ++links > links_at_most)
+        return;
+      push_reversed(rest, {target, static_cast<std::size_t>(n)});
+      if (target[0] == '/')
+        here.reset(open_root(root_));
+      if (!here)
+        return;
+    } else if (S_ISDIR(s.st_mode)) {
+      here = std::move(next);
+    } else {
+      return;
+    }
+  }
+}
+
+std::vector<std::string> rules::resolved_as_text(const std::vector<std::string>& parts) const {
+  std::vector<std::string> rest(parts.rbegin(), parts.rend()), out;
+  for (int links = 0; !rest.empty();) {
+    std::string name = std::move(rest.back());
+    rest.pop_back();
+    if (name == ".")
+      continue;
+    if (name == "..") {
+      if (!out.empty())
+        out.pop_back();
+      continue;
+    }
+    std::string path = ".";
+    for (const auto& part : out)
+      path += '/' + part;
+    path += '/' + name;
+    char target[PATH_MAX];
+    const auto n = ::readlinkat(root_, path.c_str(), target, sizeof target);
+    if (n > 0 && ++links <= links_at_most) {
+      push_reversed(rest, {target, static_cast<std::size_t>(n)});
+      if (target[0] == '/')
+        out.clear();
+    } else {
+      out.push_back(std::move(name));
+    }
+  }
+  return out;
+}
+
+rules::rules(int root, const std::vector<rule>& from) : root_(root) {
+  for (const rule& r : from) {
+    chain c;
+    push_reversed(c.parts, r.path);
+    std::reverse(c.parts.begin(), c.parts.end());
+    c.last = r.kind == rule_kind::directory ? hit::ancestor : hit::guarded;
+    auto text = resolved_as_text(c.parts);
+    const bool differs = text != c.parts;
+    chains_.push_back(c);
+    if (differs) {
+      c.parts = std::move(text);
+      chains_.push_back(std::move(c));
+    }
+  }
+  for (const chain& c : chains_) {
+    for (const auto& part : c.parts)
+      names_.push_back(folded(part));
+    follow(c, [&](int directory, const std::string& name, bool last) {
+      struct stat s {};
+      if (::fstat(directory, &s) != 0)
+        return false;
+      pinned p{inode_of(s), folded(name), last ? c.last : hit::ancestor};
+      names_.push_back(p.name);
+      const auto same = std::find_if(pinned_.begin(), pinned_.end(), [&](const pinned& q) {
+        return q.directory == p.directory && q.name == p.name;
+      });
+      if (same == pinned_.end()) {
+        odd_names_ = odd_names_ || folds_names(directory);
+        pinned_.push_back(std::move(p));
+      } else {
+        same->what = std::max(same->what, p.what);
+      }
+      return true;
+    });
+  }
+  std::sort(names_.begin(), names_.end());
+  names_.erase(std::unique(names_.begin(), names_.end()), names_.end());
+}
+
+bool rules::known(const std::string& name) const {
+  return std::binary_search(names_.begin(), names_.end(), name);
+}
+
+bool rules::mentions(std::string_view name) const {
+  return known(folded(name)) || (odd_names_ && is_odd(name));
+}
+
+hit rules::check(int parent, std::string_view name) const {
+  const std::string low = folded(name);
+  // On a file system that folds more than ASCII an odd name may be any of them.
+  const bool odd = odd_names_ && is_odd(name);
+  if (!odd && !known(low))
+    return hit::none;
+  struct stat s {};
+  if (::fstat(parent, &s) != 0)
+    return hit::guarded;
+  const inode where = inode_of(s);
+  hit found = hit::none;
+  for (const pinned& p : pinned_)
+    if (p.directory == where && (odd || p.name == low))
+      found = odd ? hit::guarded : std::max(found, p.what);
+  for (const chain& c : chains_) {
+    if (found == hit::guarded)
+      break;
+    follow(c, [&](int directory, const std::string& part, bool last) {
+      struct stat d {};
+      if (::fstat(directory, &d) != 0) {
+        found = hit::guarded;
+      } else if (inode_of(d) == where && (odd || folded(part) == low)) {
+        found = std::max(found, odd || last ? (odd ? hit::guarded : c.last) : hit::ancestor);
+      }
+      return found != hit::guarded;
+    });
+  }
+  return found;
+}
+
+} // namespace piorch::sandbox::guard

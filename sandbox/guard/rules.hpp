@@ -1,0 +1,77 @@
+// The protected names that must not come into being, and the question whether a
+// (directory, name) is one of them.
+//
+// Contract: a protected path is looked up afresh for every question whose last
+// name occurs in one, and compared by identity of the directory (device, inode) and
+// ASCII-folded name, so links, spellings and mounts make no difference. Earlier
+// components may only come into being by mkdir and may not be renamed away: a
+// guarded directory therefore begins empty and under its own name, and there is no
+// race between this check and a rename of a parent. What the path led through at
+// start, links resolved as text too, stays guarded for life: unlink is not notified, and
+// removing a link must not unguard what it led to.
+//
+// Immutable after construction; any thread.
+#pragma once
+
+#include "sandbox/guard/kernel.hpp"
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace piorch::sandbox::guard {
+
+enum class rule_kind : std::uint8_t {
+  absent = 1,    // nothing may come into being under this name
+  directory = 2, // only a directory made by mkdir, never renamed away (the root's .git)
+};
+
+struct rule {
+  rule_kind kind = rule_kind::absent;
+  std::string path; // absolute
+};
+
+enum class hit : std::uint8_t {
+  none,
+  ancestor, // only mkdir, never renamed away
+  guarded,  // nothing
+};
+
+class rules {
+public:
+  // `root`: the sandbox's root directory, kept open by the owner.
+  rules(int root, const std::vector<rule>& from);
+
+  // A directory that cannot be looked at counts as guarded.
+  hit check(int parent, std::string_view name) const;
+  // Does the name occur in any protected path?
+  bool mentions(std::string_view name) const;
+
+private:
+  struct chain {
+    std::vector<std::string> parts;
+    hit last = hit::guarded;
+  };
+  struct pinned {
+    inode directory;
+    std::string name; // folded
+    hit what = hit::none;
+  };
+  template <class Visit> void follow(const chain& c, Visit visit) const;
+  std::vector<std::string> resolved_as_text(const std::vector<std::string>& parts) const;
+  bool known(const std::string& folded) const;
+
+  int root_;
+  std::vector<chain> chains_;
+  std::vector<std::string> names_; // folded, sorted: all that occur in any chain
+  std::vector<pinned> pinned_;
+  bool odd_names_ = false; // some guarded directory may fold more than ASCII
+};
+
+std::string folded(std::string_view name); // ASCII lower case
+// A name that a case-insensitive file system may take for a plainer one.
+bool is_odd(std::string_view name);
+// Does this directory's file system fold names in ways we do not model?
+bool folds_names(int directory);
+
+} // namespace piorch::sandbox::guard

@@ -1,0 +1,225 @@
+#include "sandbox/guard/supervisor.hpp"
+
+#include "sandbox/guard/filter.hpp"
+
+#include <asm/unistd.h>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+#include <poll.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+
+namespace piorch::sandbox::guard {
+
+namespace {
+
+// Two, so that one can look at the next call while the other still waits in ADDFD for
+// its caller to run. More were slower (measured).
+constexpr int threads = 2;
+
+int serve(surroundings& s, thread_state& t, caller& c, const seccomp_data& call) {
+  static thread_local path_buffer first, second;
+  operations todo(s, t, c);
+  const auto number = [&](int n) { return static_cast<int>(call.args[n]); };
+  const auto mode = [&](int n) { return static_cast<mode_t>(call.args[n]); };
+  const auto path = [&](int n, path_buffer& to) { return c.copy_path(call.args[n], to); };
+  int e = 0;
+  // Arguments as the kernel reads them: the path comes first, so EFAULT wins.
+  switch (call.nr) {
+#if defined(__x86_64__)
+    case __NR_open:
+      return (e = path(0, first)) ? e : todo.open(AT_FDCWD, first, number(1), mode(2));
+    case __NR_creat:
+      return (e = path(0, first))
+                 ? e
+                 : todo.open(AT_FDCWD, first, O_CREAT | O_WRONLY | O_TRUNC, mode(1));
+    case __NR_mkdir:
+      return (e = path(0, first)) ? e : todo.make_directory(AT_FDCWD, first, mode(1));
+    case __NR_mknod:
+      return (e = path(0, first)) ? e : todo.make_node(AT_FDCWD, first, mode(1), call.args[2]);
+    case __NR_symlink:
+      return (e = path(0, first)) || (e = path(1, second))
+                 ? e
+                 : todo.make_symlink(first, AT_FDCWD, second);
+    case __NR_link:
+      return (e = path(0, first)) || (e = path(1, second))
+                 ? e
+                 : todo.link(AT_FDCWD, first, AT_FDCWD, second, 0);
+    case __NR_rename:
+      return (e = path(0, first)) || (e = path(1, second))
+                 ? e
+                 : todo.rename(AT_FDCWD, first, AT_FDCWD, second, 0);
+#endif
+    case __NR_openat:
+      return (e = path(1, first)) ? e : todo.open(number(0), first, number(2), mode(3));
+    case __NR_mkdirat:
+      return (e = path(1, first)) ? e : todo.make_directory(number(0), first, mode(2));
+    case __NR_mknodat:
+      return (e = path(1, first)) ? e : todo.make_node(number(0), first, mode(2), call.args[3]);
+    case __NR_symlinkat:
+      return (e = path(0, first)) || (e = path(2, second))
+                 ? e
+                 : todo.make_symlink(first, number(1), second);
+    case __NR_linkat:
+      return (e = path(1, first)) || (e = path(3, second))
+                 ? e
+                 : todo.link(number(0), first, number(2), second, number(4));
+#if defined(__NR_renameat)
+    case __NR_renameat:
+      return (e = path(1, first)) || (e = path(3, second))
+                 ? e
+                 : todo.rename(number(0), first, number(2), second, 0);
+#endif
+    case __NR_renameat2:
+      return (e = path(1, first)) || (e = path(3, second))
+                 ? e
+                 : todo.rename(number(0), first, number(2), second,
+                               static_cast<unsigned>(call.args[4]));
+    case __NR_truncate:
+      return (e = path(0, first)) ? e : todo.truncate(first, static_cast<off_t>(call.args[1]));
+    case __NR_bind:
+      return todo.bind(number(0), call.args[1], static_cast<std::uint32_t>(call.args[2]));
+    case __NR_umask:
+      __atomic_add_fetch(&s.mask_changes, 1, __ATOMIC_SEQ_CST);
+      reply_continue(s.listener, c.id());
+      return answered;
+    default:
+      return -ENOSYS;
+  }
+}
+
+void* supervise(void* argument) {
+  auto& s = *static_cast<surroundings*>(argument);
+  thread_state state;
+  prepare_thread(state);
+  seccomp_notif_sizes sizes{};
+  ::syscall(SYS_seccomp, SECCOMP_GET_NOTIF_SIZES, 0, &sizes);
+  const std::size_t bytes = std::max<std::size_t>(sizes.seccomp_notif, sizeof(seccomp_notif));
+  auto* call = static_cast<seccomp_notif*>(std::calloc(1, bytes));
+  if (!call)
+    ::_exit(125);
+  for (;;) {
+    std::memset(call, 0, bytes);
+    if (::ioctl(s.listener, SECCOMP_IOCTL_NOTIF_RECV, call) != 0) {
+      // ENOENT: the caller died first. Or nobody is left who could call: wait for more.
+      if (errno != EINTR && errno != ENOENT)
+        ::_exit(125); // PID 1's end ends the sandbox: nobody may wait unserved
+      pollfd wait{s.listener, POLLIN, 0};
+      if (::poll(&wait, 1, -1) > 0 && (wait.revents & POLLHUP) && !(wait.revents & POLLIN))
+        return nullptr;
+      continue;
+    }
+    caller c(s.listener, s.proc, *call);
+    const int outcome = serve(s, state, c, call->data);
+    if (outcome != answered)
+      reply_status(s.listener, call->id, outcome);
+  }
+}
+
+int receive_listener(int from) {
+  int code = 0;
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))];
+  iovec part{&code, sizeof code};
+  msghdr m{};
+  m.msg_iov = &part;
+  m.msg_iovlen = 1;
+  m.msg_control = control;
+  m.msg_controllen = sizeof control;
+  ssize_t n;
+  do
+    n = ::recvmsg(from, &m, MSG_CMSG_CLOEXEC);
+  while (n < 0 && errno == EINTR);
+  if (n != static_cast<ssize_t>(sizeof code))
+    return -EPIPE;
+  int fd = -1;
+  if (const cmsghdr* c = CMSG_FIRSTHDR(&m);
+      c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS)
+    std::memcpy(&fd, CMSG_DATA(c), sizeof fd);
+  return fd >= 0 ? fd : code < 0 ? code : -EPROTO;
+}
+
+} // namespace
+
+namespace {
+
+// An overlay mounted in a nested user namespace makes names in its upper directory without
+// any creating call (copy-up, whiteouts). Any Landlock domain forbids all mounting.
+// That it also forbids links and renames between directories does not matter: all of those
+// are the supervisor's. Without Landlock it is for the other filter to deny mount(2).
+void forbid_mounts() {
+  constexpr std::uint64_t make_block_device = 1u << 11;
+  const std::uint64_t handled = make_block_device;
+  unique_fd domain(
+      static_cast<int>(::syscall(SYS_landlock_create_ruleset, &handled, sizeof handled, 0)));
+  if (domain)
+    ::syscall(SYS_landlock_restrict_self, domain.get(), 0);
+}
+
+} // namespace
+
+bool make_handoff(handoff& h) {
+  int pair[2];
+  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0)
+    return false;
+  h.supervisor = pair[0];
+  h.command = pair[1];
+  return true;
+}
+
+int install_and_hand_over(int to) {
+  forbid_mounts();
+  int listener = install_filter();
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))]{};
+  iovec part{&listener, sizeof listener};
+  msghdr m{};
+  m.msg_iov = &part;
+  m.msg_iovlen = 1;
+  if (listener >= 0) {
+    m.msg_control = control;
+    m.msg_controllen = sizeof control;
+    cmsghdr* c = CMSG_FIRSTHDR(&m);
+    c->cmsg_level = SOL_SOCKET;
+    c->cmsg_type = SCM_RIGHTS;
+    c->cmsg_len = CMSG_LEN(sizeof(int));
+    std::memcpy(CMSG_DATA(c), &listener, sizeof listener);
+  }
+  const auto sent = ::sendmsg(to, &m, MSG_NOSIGNAL);
+  if (listener < 0)
+    return listener;
+  ::close(listener); // who held it could answer its own calls
+  char go = 0;
+  if (sent != static_cast<ssize_t>(sizeof listener) || ::read(to, &go, 1) != 1)
+    return -EPIPE;
+  return 0;
+}
+
+int start_supervisor(int supervisor_end, const std::vector<rule>& protected_names,
+                     refusal_sink sink) {
+  const int listener = receive_listener(supervisor_end);
+  if (listener < 0)
+    return listener;
+  rlimit files{};
+  if (::getrlimit(RLIMIT_NOFILE, &files) == 0) {
+    files.rlim_cur = files.rlim_max;
+    ::setrlimit(RLIMIT_NOFILE, &files);
+  }
+  // Since 6.6: the caller runs on this CPU as soon as we wait. Halves the wake-ups' cost.
+  ::ioctl(listener, SECCOMP_IOCTL_NOTIF_SET_FLAGS, SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP);
+  const int proc = status(::open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC));
+  const int root = status(::open("/", O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (proc < 0 || root < 0)
+    return proc < 0 ? proc : root;
+  auto* shared = new (std::nothrow) surroundings(listener, proc, root, protected_names, sink);
+  if (!shared)
+    return -ENOMEM;
+  for (int i = 0; i < threads; ++i) {
+    pthread_t thread;
+    if (const int e = ::pthread_create(&thread, nullptr, supervise, shared))
+      return -e;
+    ::pthread_detach(thread);
+  }
+  return ::send(supervisor_end, "g", 1, MSG_NOSIGNAL) == 1 ? 0 : -EPIPE;
+}
+
+} // namespace piorch::sandbox::guard

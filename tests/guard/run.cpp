@@ -1,0 +1,92 @@
+// Runs a command under the create guard alone: PID 1 of a plain bubblewrap sandbox, as
+// piorch-init is. For tests and benchmarks.
+//
+//   guard-run [--absent PATH | --directory PATH | --refusals FD | --off]... -- COMMAND...
+#include "sandbox/guard/supervisor.hpp"
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <linux/capability.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+
+using namespace piorch::sandbox::guard;
+
+namespace {
+
+void keep_capabilities(unsigned kept) {
+  ::prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+  __user_cap_header_struct head{_LINUX_CAPABILITY_VERSION_3, 0};
+  __user_cap_data_struct data[2]{};
+  data[0].effective = data[0].permitted = kept;
+  if (::syscall(SYS_capset, &head, data) != 0) {
+    std::perror("guard-run: capset");
+    ::_exit(125);
+  }
+}
+
+void tell(void* context, const char* path, const char* rule) {
+  dprintf(*static_cast<int*>(context), "%s: %s\n", path, rule);
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+  std::vector<rule> protect;
+  static int refusals = -1;
+  bool off = false;
+  int i = 1;
+  for (; i < argc && std::strcmp(argv[i], "--") != 0; ++i) {
+    const std::string_view option = argv[i];
+    if (option == "--off") {
+      off = true;
+    } else if (i + 1 == argc) {
+      return 2;
+    } else if (option == "--absent") {
+      protect.push_back({rule_kind::absent, argv[++i]});
+    } else if (option == "--directory") {
+      protect.push_back({rule_kind::directory, argv[++i]});
+    } else if (option == "--refusals") {
+      refusals = std::atoi(argv[++i]);
+    } else {
+      return 2;
+    }
+  }
+  if (i + 1 >= argc)
+    return 2;
+  argv += i + 1;
+  if (refusals >= 0)
+    ::fcntl(refusals, F_SETFD, FD_CLOEXEC);
+  ::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+  handoff h;
+  if (!make_handoff(h))
+    return 125;
+  const pid_t command = ::fork();
+  if (command == 0) {
+    keep_capabilities(0);
+    ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+    if (!off)
+      if (const int e = install_and_hand_over(h.command); e < 0) {
+        std::fprintf(stderr, "guard-run: install: %s\n", std::strerror(-e));
+        ::_exit(125);
+      }
+    ::execvp(argv[0], argv);
+    std::fprintf(stderr, "guard-run: %s: %s\n", argv[0], std::strerror(errno));
+    ::_exit(127);
+  }
+  ::close(h.command);
+  keep_capabilities(off ? 0 : 1u << CAP_SYS_PTRACE);
+  if (!off)
+    if (const int e =
+            start_supervisor(h.supervisor, protect, {refusals >= 0 ? tell : nullptr, &refusals});
+        e < 0) {
+      std::fprintf(stderr, "guard-run: start: %s\n", std::strerror(-e));
+      return 125;
+    }
+  int status = 0;
+  for (pid_t pid; (pid = ::waitpid(-1, &status, 0)) != command;)
+    if (pid < 0 && errno != EINTR)
+      return 125;
+  ::_exit(WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
+}
