@@ -19,4 +19,35 @@ using broker_handle =
                      caf::reacts_to<sandbox_ended>, caf::reacts_to<end_sandbox>,
                      caf::reacts_to<deliver_signal>, caf::reacts_to<resume_command>>;
 
+// -- the orchestrator ------------------------------------------------------------
+
+// What a broker process says to whoever wanted it: a command or a session.
+using broker_owner_handle =
+    caf::typed_actor<caf::reacts_to<broker_started>, caf::reacts_to<broker_output>,
+                     caf::reacts_to<broker_event>, caf::reacts_to<broker_ended>>;
+
+// Stands for one broker process.
+using remote_broker_handle = caf::typed_actor<
+    caf::reacts_to<send_input>, caf::reacts_to<close_input>, caf::reacts_to<grant_output>,
+    caf::reacts_to<deliver_signal>, caf::reacts_to<answer_approval>, caf::reacts_to<stop_broker>,
+    caf::reacts_to<broker_frame>, caf::reacts_to<broker_gone>, caf::reacts_to<broker_overdue>>;
+
+// One command.run: the owner of its broker, asked by its client.
+using command_handle =
+    broker_owner_handle::extend<caf::reacts_to<cancel_command>, caf::reacts_to<grant_output>>;
+
+// Counts, starts and finds sessions.
+using supervisor_handle =
+    caf::typed_actor<caf::replies_to<ipc::session_start_params>::with<ipc::session_answer>,
+                     caf::replies_to<ipc::session_follow_up_params>::with<ipc::session_answer>,
+                     caf::replies_to<ipc::session_handoff_params>::with<ipc::session_answer>,
+                     caf::replies_to<ipc::session_wait_params>::with<ipc::session_answer>,
+                     caf::replies_to<ipc::session_status_params>::with<ipc::session_status_result>,
+                     caf::replies_to<ipc::session_abort_params>::with<done>,
+                     caf::replies_to<ipc::session_stop_params>::with<done>,
+                     caf::replies_to<follow_session>::with<ipc::session_follow_result>,
+                     caf::reacts_to<unfollow_session>,
+                     caf::replies_to<count_live>::with<live_count>,
+                     caf::replies_to<stop_all>::with<done>>;
+
 } // namespace piorch::actors

@@ -4,12 +4,17 @@
 #pragma once
 
 #include "actors/caf.hpp"
+#include "ipc/channel_frame.hpp"
+#include "ipc/jsonrpc.hpp"
+#include "ipc/protocol.hpp"
 #include "ipc/unique_fd.hpp"
 #include "sandbox/init_protocol.hpp"
 #include "sandbox/run.hpp"
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -68,6 +73,118 @@ struct sandbox_ended {
   sandbox::outcome how;
 };
 
+// -- the orchestrator: a remote_broker per broker process, its owner (a command or
+//    a session) and the Asio thread ------------------------------------------------
+
+// Owner -> remote_broker: bytes for the command's standard input, in order; and
+// its end.
+struct send_input {
+  std::string bytes;
+};
+struct close_input {};
+// Owner -> remote_broker: so many bytes of broker_output are done with. Without it
+// the broker stops reading from the command (limits::channel_window_bytes).
+struct grant_output {
+  std::size_t bytes;
+};
+// Owner -> remote_broker: end the process tree; broker_ended follows.
+struct stop_broker {};
+// Owner -> remote_broker: the answer to an approval the broker asked for.
+struct answer_approval {
+  std::string id;
+  ipc::approval_decision decision;
+};
+
+// remote_broker -> owner: the command has been executed.
+struct broker_started {};
+// remote_broker -> owner: output of the command; to be granted again.
+struct broker_output {
+  bool is_stderr;
+  std::string bytes;
+};
+// remote_broker -> owner: network_event, refused_file, approval_ask, approval_cancel.
+struct broker_event {
+  ipc::frame_type what;
+  std::string json;
+};
+// remote_broker -> owner: nothing of it is alive any more and nothing is left.
+// Always the last word. `problem`: it could not be run, or the broker was lost.
+struct broker_ended {
+  sandbox::outcome how;
+  std::vector<ipc::network_entry> network;
+  std::chrono::milliseconds duration{0};
+  std::optional<error> problem;
+};
+
+// Asio thread -> remote_broker.
+struct broker_frame {
+  ipc::frame_type what;
+  std::string payload;
+};
+struct broker_gone { // the channel has ended and the process is reaped
+  std::string why;
+};
+// remote_broker -> itself: the broker had its time to end by itself.
+struct broker_overdue {};
+
+// -- the orchestrator: clients --------------------------------------------------
+
+// Asio thread -> client.
+struct client_asked {
+  ipc::rpc_id id; // not present: a notification, which is not answered
+  ipc::rpc_call call;
+};
+struct client_answered { // an answer to a request of ours
+  ipc::rpc_message answer;
+};
+struct client_written {
+  std::size_t bytes;
+};
+struct client_gone {};
+
+// Command -> client: output for the client; granted when it has left for it.
+struct command_chunk {
+  std::string id;
+  bool is_stderr;
+  std::string bytes;
+};
+// Client -> command.
+struct cancel_command {};
+
+// -- the orchestrator: the supervisor, for sessions -------------------------------
+// Most requests are the protocol's own params (ipc/protocol.hpp); refusals come as
+// refusal() (failures.hpp). The sender of a foreground start, follow-up, handoff or
+// wait is the client actor: when it ends before it was answered, nobody waits.
+
+// Client -> supervisor: events from params.from on go to `follower` as
+// session_events, a window of limits::follower_window_bytes ahead of what it has
+// reported with events_taken.
+struct follow_session {
+  ipc::session_follow_params params;
+  caf::actor follower;
+};
+struct unfollow_session {
+  std::string session_id;
+  caf::actor follower;
+};
+// Session -> client: whole notification lines (ipc::session_event_line), made once
+// for all followers.
+struct session_events {
+  std::string session_id;
+  std::shared_ptr<const std::vector<std::string>> lines;
+};
+// Client -> session (the sender of the events): so many bytes have left.
+struct events_taken {
+  std::size_t bytes;
+};
+// Client or system -> supervisor: is there anything alive that keeps us here?
+struct count_live {};
+struct live_count {
+  std::size_t sessions = 0;
+};
+// System -> supervisor: end every session, then answer (done).
+struct stop_all {};
+
 } // namespace piorch::actors
 
 CAF_BEGIN_TYPE_ID_BLOCK(piorch, caf::first_custom_type_id)
@@ -84,6 +201,43 @@ CAF_ADD_TYPE_ID(piorch, (piorch::actors::sandbox_listening))
 CAF_ADD_TYPE_ID(piorch, (piorch::actors::sandbox_stopped))
 CAF_ADD_TYPE_ID(piorch, (piorch::actors::path_refused))
 CAF_ADD_TYPE_ID(piorch, (piorch::actors::sandbox_ended))
+// the orchestrator: brokers, clients, supervisor
+CAF_ADD_TYPE_ID(piorch, (piorch::actors::send_input))
+CAF_ADD_TYPE_ID(piorch, (piorch::actors::close_input))
+CAF_ADD_TYPE_ID(piorch, (piorch::actors::grant_output))
+CAF_ADD_TYPE_ID(piorch, (piorch::actors::stop_broker))
+CAF_ADD_TYPE_ID(piorch, (piorch::actors::answer_approval))
+CAF_ADD_TYPE_ID(piorch, (piorch::actors::broker_started))
+CAF_ADD_TYPE_ID(piorch, (piorch::actors::broker_output))
+CAF_ADD_TYPE_ID(piorch, (piorch::actors::broker_event))
+CAF_ADD_TYPE_ID(piorch, (piorch::actors::broker_ended))
+CAF_ADD_TYPE_ID(piorch, (piorch::actors::broker_frame))
+CAF_ADD_TYPE_ID(piorch, (piorch::actors::broker_gone))
+CAF_ADD_TYPE_ID(piorch, (piorch::actors::broker_overdue))
+CAF_ADD_TYPE_ID(piorch, (piorch::actors::client_asked))
+CAF_ADD_TYPE_ID(piorch, (piorch::actors::client_answered))
+CAF_ADD_TYPE_ID(piorch, (piorch::actors::client_written))
+CAF_ADD_TYPE_ID(piorch, (piorch::actors::client_gone))
+CAF_ADD_TYPE_ID(piorch, (piorch::actors::command_chunk))
+CAF_ADD_TYPE_ID(piorch, (piorch::actors::cancel_command))
+CAF_ADD_TYPE_ID(piorch, (piorch::actors::follow_session))
+CAF_ADD_TYPE_ID(piorch, (piorch::actors::unfollow_session))
+CAF_ADD_TYPE_ID(piorch, (piorch::actors::session_events))
+CAF_ADD_TYPE_ID(piorch, (piorch::actors::events_taken))
+CAF_ADD_TYPE_ID(piorch, (piorch::actors::count_live))
+CAF_ADD_TYPE_ID(piorch, (piorch::actors::live_count))
+CAF_ADD_TYPE_ID(piorch, (piorch::actors::stop_all))
+CAF_ADD_TYPE_ID(piorch, (piorch::ipc::session_start_params))
+CAF_ADD_TYPE_ID(piorch, (piorch::ipc::session_follow_up_params))
+CAF_ADD_TYPE_ID(piorch, (piorch::ipc::session_handoff_params))
+CAF_ADD_TYPE_ID(piorch, (piorch::ipc::session_wait_params))
+CAF_ADD_TYPE_ID(piorch, (piorch::ipc::session_status_params))
+CAF_ADD_TYPE_ID(piorch, (piorch::ipc::session_abort_params))
+CAF_ADD_TYPE_ID(piorch, (piorch::ipc::session_stop_params))
+CAF_ADD_TYPE_ID(piorch, (piorch::ipc::session_answer))
+CAF_ADD_TYPE_ID(piorch, (piorch::ipc::session_status_result))
+CAF_ADD_TYPE_ID(piorch, (piorch::ipc::session_follow_result))
+CAF_ADD_TYPE_ID(piorch, (piorch::done))
 CAF_END_TYPE_ID_BLOCK(piorch)
 
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(piorch::actors::init_said)
@@ -98,3 +252,40 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(piorch::actors::sandbox_listening)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(piorch::actors::sandbox_stopped)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(piorch::actors::path_refused)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(piorch::actors::sandbox_ended)
+
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(piorch::actors::send_input)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(piorch::actors::close_input)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(piorch::actors::grant_output)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(piorch::actors::stop_broker)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(piorch::actors::answer_approval)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(piorch::actors::broker_started)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(piorch::actors::broker_output)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(piorch::actors::broker_event)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(piorch::actors::broker_ended)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(piorch::actors::broker_frame)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(piorch::actors::broker_gone)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(piorch::actors::broker_overdue)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(piorch::actors::client_asked)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(piorch::actors::client_answered)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(piorch::actors::client_written)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(piorch::actors::client_gone)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(piorch::actors::command_chunk)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(piorch::actors::cancel_command)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(piorch::actors::follow_session)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(piorch::actors::unfollow_session)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(piorch::actors::session_events)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(piorch::actors::events_taken)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(piorch::actors::count_live)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(piorch::actors::live_count)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(piorch::actors::stop_all)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(piorch::ipc::session_start_params)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(piorch::ipc::session_follow_up_params)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(piorch::ipc::session_handoff_params)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(piorch::ipc::session_wait_params)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(piorch::ipc::session_status_params)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(piorch::ipc::session_abort_params)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(piorch::ipc::session_stop_params)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(piorch::ipc::session_answer)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(piorch::ipc::session_status_result)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(piorch::ipc::session_follow_result)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(piorch::done)

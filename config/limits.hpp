@@ -34,6 +34,7 @@ inline constexpr std::size_t json_values = 200'000;              // an environme
 inline constexpr std::size_t client_queue_bytes = 1u << 20;      // unread: reading stops
 inline constexpr std::size_t client_queue_bytes_max = 64u << 20; // unread: the client is dropped
 inline constexpr std::size_t client_requests = 4096;             // in flight per client
+inline constexpr std::size_t follower_window_bytes = 1u << 20;   // unread events per follower
 inline constexpr std::size_t channel_window_bytes = 256u << 10;  // unread output per broker
 inline constexpr std::size_t channel_queue_bytes = 64u << 20;    // unread frames: a job is 32 MiB
 inline constexpr std::size_t channel_chunk_bytes = 64u << 10;    // largest data frame
