@@ -59,8 +59,7 @@ path_inputs read_path_inputs() {
   in.state_home = variable("XDG_STATE_HOME");
   in.temp_dir = variable("TMPDIR");
   in.uid = ::geteuid();
-  if (!in.home) // the user database can cost a network round trip: only when needed
-    in.passwd_home = passwd_home(in.uid);
+  in.passwd_home = passwd_home(in.uid);
   if (!is_absolute(in.runtime_dir)) {
     struct stat st {};
     const std::string dir = "/run/user/" + std::to_string(in.uid);

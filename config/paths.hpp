@@ -19,9 +19,9 @@ struct path_inputs {
   std::optional<std::string> runtime_dir; // XDG_RUNTIME_DIR
   std::optional<std::string> state_home;  // XDG_STATE_HOME
   std::optional<std::string> temp_dir;    // TMPDIR
-  std::string passwd_home;                // of the user database; may be empty
-  uid_t uid = 0;                          // effective
-  bool run_user_is_ours = false;          // /run/user/UID is a directory of this user
+  std::string passwd_home;       // of the user database, also when HOME is set; may be empty
+  uid_t uid = 0;                 // effective
+  bool run_user_is_ours = false; // /run/user/UID is a directory of this user
 };
 
 // Absolute and lexically normal, without a trailing slash. Nothing is created

@@ -31,6 +31,9 @@ result<std::string> check_workspace(const policy_inputs& from) {
       return refuse_workspace(*real, "it contains the home directory " + home);
   if (is_within(from.temp_dir, *real))
     return refuse_workspace(*real, "it contains the directory for temporary files");
+  for (const char* name : {"extensions", "logs"})
+    if (is_within(*real, join(from.agent_dir, name)))
+      return refuse_workspace(*real, "it is part of Pi's own " + join(from.agent_dir, name));
   if (*real == "/")
     return refuse_workspace(*real, "it is the root directory");
   return *real;
@@ -240,6 +243,13 @@ void survey_workspace(policy& p, const policy_inputs& from) {
     if (is_within(path, p.workspace))
       out.add(p.workspace, {relative_to(path, p.workspace), "Pi's own settings", exists(path)});
   }
+  // By its name, and where a link leads: people keep such files in a repository of
+  // their own, and that repository can be the workspace.
+  for (const std::string& file : from.trusted_files)
+    for (const std::string& path : {file, canonical(file).value_or(file)})
+      if (is_within(path, p.workspace))
+        out.add(p.workspace,
+                {relative_to(path, p.workspace), "piorch's own configuration", exists(path)});
   std::vector<std::string> installed{from.libexec_dir, from.program};
   for (const runtime_path& r : find_runtimes(from.search_path, {}, from.homes))
     installed.push_back(r.path);

@@ -40,13 +40,14 @@ struct policy {
 
 // What the policy of a directory depends on besides the settings.
 struct policy_inputs {
-  std::string workspace;          // any spelling of a directory
-  std::vector<std::string> homes; // HOME, and the user database's if it differs
-  std::string temp_dir;           // the host's
-  std::string agent_dir;          // Pi's
-  std::string libexec_dir;        // our helpers
-  std::string program;            // this executable
-  std::string search_path;        // the caller's PATH: where Node.js and Pi are looked for
+  std::string workspace;                  // any spelling of a directory
+  std::vector<std::string> homes;         // HOME, and the user database's if it differs
+  std::string temp_dir;                   // the host's
+  std::string agent_dir;                  // Pi's
+  std::vector<std::string> trusted_files; // the places of the trusted configuration
+  std::string libexec_dir;                // our helpers
+  std::string program;                    // this executable
+  std::string search_path;                // the caller's PATH: where Node.js and Pi are looked for
   std::vector<std::string> additional_read; // of the command line
 };
 

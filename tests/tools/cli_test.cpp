@@ -101,6 +101,23 @@ TEST_F(Cli, WrongUse) {
   }
 }
 
+TEST_F(Cli, WrongUseOfExecIsNotTheStatusOfACommand) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"exec", "piorch exec: no command: give -- CMD [ARG…] or -c STRING (see piorch help exec)\n"},
+      {"exec --foo -- touch ran", "piorch exec: unknown option --foo (see piorch help exec)\n"},
+      {"exec touch ran",
+       "piorch exec: unexpected \"touch\": put -- before the command (see piorch help exec)\n"},
+  };
+  for (const auto& [words, line] : cases) {
+    const auto r = run(words);
+    EXPECT_EQ(r.status, 125) << words;
+    EXPECT_EQ(r.err, line);
+  }
+  home.write(trusted, "{");
+  EXPECT_EQ(run("exec -- touch ran").status, 125) << "a configuration that is not understood";
+  EXPECT_FALSE(std::filesystem::exists(home.path() / "ran"));
+}
+
 // What `help` writes to a terminal.
 std::string on_a_terminal(const std::function<outcome(const std::string&)>& run) {
   const int terminal = ::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC | O_NONBLOCK);

@@ -30,6 +30,12 @@ result<surroundings> look_around() {
         out.policy.homes.push_back(*real);
   out.policy.temp_dir = sandbox::canonical(out.paths.temp_dir).value_or(out.paths.temp_dir);
   out.policy.agent_dir = sandbox::canonical(out.paths.agent_dir).value_or(out.paths.agent_dir);
+  for (const std::string& file : {out.paths.settings_file, out.paths.legacy_settings}) {
+    // Its directory in the spelling that the policy compares with.
+    const std::string dir = sandbox::parent_of(file);
+    out.policy.trusted_files.push_back(
+        sandbox::join(sandbox::canonical(dir).value_or(dir), sandbox::relative_to(file, dir)));
+  }
   if (const char* path = std::getenv("PATH"))
     out.policy.search_path = path;
   char here[PATH_MAX];
