@@ -40,6 +40,12 @@ struct actor_config : caf::actor_system_config {
 };
 
 class exec_broker {
+private:
+  // For actors, on their thread: the call happens on the main thread.
+  template <class Function> auto on_io(Function f) {
+    return [this, f](auto... xs) { asio::post(io_, [f, xs...] { f(xs...); }); };
+  }
+
 public:
   explicit exec_broker(sandbox::hand_over job)
       : job_(std::move(job)), system_(config_), signals_(io_), memory_timer_(io_),
@@ -47,16 +53,8 @@ public:
 
   [[noreturn]] void run() {
     broker_ = system_.spawn(actors::broker_actor, port(), control(), job_.time_limit,
-                            [this](actors::sandbox_handle s) { sandbox_ = std::move(s); });
-    // The broker made its sandbox actor while it was spawned; both exist now.
+                            on_io([this](const actors::sandbox_handle& s) { start(s); }));
     watch_signals();
-    tree_->start(
-        {[this](const sandbox::init::header& h, std::string text, std::vector<ipc::unique_fd> fds) {
-           actors::tell(sandbox_, actors::init_said{h, std::move(text),
-                                                    std::make_shared<std::vector<ipc::unique_fd>>(
-                                                        std::move(fds))});
-         },
-         [this] { actors::tell(sandbox_, actors::tree_gone{diagnostics()}); }});
     asio::post(io_, [this] { // what killed processes of before have left
       sandbox::sweep_scratch(job_.temp_dir);
       if (job_.temp_dir != "/tmp")
@@ -67,12 +65,6 @@ public:
   }
 
 private:
-  // -- called by actors, on their thread ---------------------------------------
-
-  template <class Function> auto on_io(Function f) {
-    return [this, f](auto... xs) { asio::post(io_, [f, xs...] { f(xs...); }); };
-  }
-
   actors::broker_port port() {
     actors::broker_port p;
     p.started = on_io([this](std::uint64_t at) { started(microseconds(at)); });
@@ -92,6 +84,16 @@ private:
   }
 
   // -- on the main thread ------------------------------------------------------
+
+  // The tree speaks to the sandbox actor only, so it may speak once that exists.
+  void start(const actors::sandbox_handle& s) {
+    tree_->start(
+        {[s](const sandbox::init::header& h, std::string text, std::vector<ipc::unique_fd> fds) {
+           auto shared = std::make_shared<std::vector<ipc::unique_fd>>(std::move(fds));
+           actors::tell(s, actors::init_said{h, std::move(text), std::move(shared)});
+         },
+         [this, s] { actors::tell(s, actors::tree_gone{diagnostics()}); }});
+  }
 
   void send_job() {
     if (auto sent = tree_->send_job(job_.job.get()); !sent)
@@ -203,7 +205,6 @@ private:
   asio::steady_timer memory_timer_;
   std::shared_ptr<sandbox::process_tree> tree_;
   actors::broker_handle broker_;
-  actors::sandbox_handle sandbox_;
   sandbox::memory_group memory_;
   sandbox::exec_report report_;
   microseconds started_{0};
