@@ -1,0 +1,31 @@
+// The bounds of a sandbox's network, ours unless a section of the contract is
+// named. Apart from limits.hpp because only sandbox/network needs them.
+#pragma once
+
+#include "config/limits.hpp"
+
+namespace piorch::limits {
+
+inline constexpr std::chrono::seconds remembered_denial{60}; // contract 8: "a short while"
+inline constexpr std::size_t remembered_denials = 1024;
+inline constexpr std::size_t network_events = 1000;       // distinct entries of a report
+inline constexpr std::size_t proxy_connections = 2048;    // per sandbox
+inline constexpr std::size_t http_head_bytes = 64u << 10; // cookies and tokens of real clients fit
+inline constexpr std::size_t early_data_bytes = 16u << 10;
+inline constexpr std::chrono::seconds http_head_time{30};
+inline constexpr std::chrono::seconds http_keep_alive_time{300};
+inline constexpr std::chrono::seconds socks_handshake_time{30};
+inline constexpr std::chrono::seconds connect_time{30};
+inline constexpr std::chrono::milliseconds connect_stagger{250}; // RFC 8305, section 8
+inline constexpr std::size_t connect_addresses = 8;
+inline constexpr std::chrono::seconds half_closed_time{600}; // without a byte, one side gone
+inline constexpr std::chrono::seconds dns_time{15};          // a whole look-up
+inline constexpr std::chrono::seconds dns_cache_time{30};    // or the TTL if that is less
+inline constexpr std::size_t dns_cache_entries = 256;
+inline constexpr std::size_t dns_lookups = 512; // in flight, one socket each
+inline constexpr std::size_t relay_pipes = 64;  // lent at a time, 256 KiB each
+inline constexpr std::size_t relay_pipe_bytes = 256u << 10;
+inline constexpr std::size_t relay_buffer_bytes = 64u << 10;
+inline constexpr std::size_t pending_approvals = 64; // per sandbox; the next is denied unasked
+
+} // namespace piorch::limits

@@ -1,0 +1,48 @@
+#include "sandbox/network/core.hpp"
+
+#include "config/network_limits.hpp"
+
+#include <algorithm>
+#include <sys/resource.h>
+
+namespace piorch::sandbox::network {
+namespace {
+
+// Two descriptors a connection, two a pipe, some for everything else.
+std::size_t connections_that_fit() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
+    return limits::proxy_connections;
+  const std::size_t reserved = 2 * limits::relay_pipes + 128;
+  const auto most = static_cast<std::size_t>(limit.rlim_cur);
+  const std::size_t fit = most > reserved + 32 ? (most - reserved) / 2 : 16;
+  return std::min(fit, limits::proxy_connections);
+}
+
+} // namespace
+
+connection::connection(std::shared_ptr<core> shared) : shared_(std::move(shared)) {
+  shared_->join(this);
+}
+connection::~connection() { shared_->leave(this); }
+
+core::core(boost::asio::io_context& context, gateway_options options, gateway_events e)
+    : io(context), events(std::move(e)), policy(std::move(options.rules)),
+      names(context, std::move(options.names)),
+      connections_max_(options.connections != 0 ? options.connections : connections_that_fit()) {}
+
+void core::report(const std::string& host, std::uint16_t port, bool allowed, std::string from) {
+  network_event e{host, port, allowed ? "allow" : "deny", std::move(from)};
+  if (seen.add(e) && events.event)
+    events.event(e);
+}
+
+void core::stop() {
+  events = {};
+  const std::vector<connection*> all(live_.begin(), live_.end());
+  for (auto* c : all)
+    if (live_.count(c) != 0) // one may have taken another with it
+      c->abort();
+}
+
+} // namespace piorch::sandbox::network

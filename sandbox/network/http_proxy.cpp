@@ -1,0 +1,186 @@
+// One HTTP proxy connection: CONNECT becomes a tunnel, http:// requests are
+// judged and passed on one by one, everything else is told what is wrong.
+#include "config/network_limits.hpp"
+#include "sandbox/network/http_exchange.hpp"
+#include "sandbox/network/http_head.hpp"
+#include "sandbox/network/proxy_client.hpp"
+
+#include <boost/asio/post.hpp>
+
+namespace piorch::sandbox::network {
+namespace {
+
+std::string phrase(int status) {
+  switch (status) {
+    case 400:
+      return "Bad Request";
+    case 403:
+      return "Forbidden";
+    case 417:
+      return "Expectation Failed";
+    case 431:
+      return "Request Header Fields Too Large";
+    case 501:
+      return "Not Implemented";
+    case 504:
+      return "Gateway Timeout";
+    case 505:
+      return "HTTP Version Not Supported";
+    default:
+      return "Bad Gateway";
+  }
+}
+
+std::string answer(int status, const std::string& text) {
+  return "HTTP/1.1 " + std::to_string(status) + ' ' + phrase(status) +
+         "\r\nServer: piorch\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: " +
+         std::to_string(text.size()) + "\r\nConnection: close\r\nProxy-Connection: close\r\n" +
+         "X-Piorch-Refused: " + (status == 403 ? "policy" : "error") + "\r\n\r\n" + text;
+}
+
+class http_connection : public proxy_client {
+public:
+  using proxy_client::proxy_client;
+
+  void start() override {
+    expect_progress_within(limits::http_head_time);
+    read_head();
+  }
+
+  void abort() override {
+    if (auto e = std::move(exchange_)) {
+      exchange_ = nullptr;
+      e->cancel();
+    }
+    proxy_client::abort();
+  }
+
+private:
+  enum class phase { head, opening, exchange };
+
+  std::shared_ptr<http_connection> self() {
+    return std::static_pointer_cast<http_connection>(shared_from_this());
+  }
+
+  void read_head() {
+    phase_ = phase::head;
+    const auto scan = find_head_end(in_);
+    if (scan.problem)
+      return refuse(*scan.problem);
+    if (scan.end == 0)
+      return read_more(limits::http_head_bytes - in_.size());
+    if (auto problem = parse_request(std::string_view(in_).substr(0, scan.end), request_))
+      return refuse(*problem);
+    in_.erase(0, scan.end);
+    on_request();
+  }
+
+  void on_request() {
+    stop_clock(); // from here on it may take as long as somebody thinks
+    const bool connect = request_.form == http_request::form_type::connect;
+    auto to = parse_authority(request_.authority, connect ? 0 : 80);
+    if (!to)
+      return send_refusal(refuse_name(*shared_, request_.authority, 0, to.failed()));
+    to_ = std::move(*to);
+    phase_ = phase::opening;
+    open(to_, connect ? "CONNECT" : "HTTP");
+  }
+
+  void on_bytes() override {
+    switch (phase_) {
+      case phase::head:
+        if (idle_) { // the next request of a kept connection has begun
+          idle_ = false;
+          expect_progress_within(limits::http_head_time);
+        }
+        return read_head();
+      case phase::opening:
+      case phase::exchange: // early data, or the next request in a pipeline: not looked at yet
+        if (in_.size() < limits::early_data_bytes)
+          read_more(limits::early_data_bytes - in_.size());
+        return;
+    }
+  }
+
+  void on_client_end(bool reset) override {
+    // Who sent a whole request and then FIN may still want the answer.
+    if (!reset && phase_ == phase::exchange)
+      return expect_progress_within(limits::half_closed_time);
+    abort();
+  }
+
+  void on_open(passage::outcome outcome) override {
+    if (auto* refused = std::get_if<refusal>(&outcome))
+      return send_refusal(*refused);
+    auto& server = std::get<socket>(outcome);
+    if (request_.form == http_request::form_type::connect)
+      return tunnel(std::move(server), "HTTP/1.1 200 Connection established\r\n\r\n");
+    phase_ = phase::exchange;
+    exchange_ = make_http_exchange(
+        shared_from_this(), client_, std::move(server), request_, to_, std::move(in_),
+        [weak = std::weak_ptr<http_connection>(self())](std::string rest) {
+          if (auto c = weak.lock(); c && !c->dead_)
+            c->on_request_read(std::move(rest));
+        },
+        [weak = std::weak_ptr<http_connection>(self())](http_exchange::result r) {
+          if (auto c = weak.lock(); c && !c->dead_)
+            c->on_exchange_end(std::move(r));
+        });
+    in_.clear();
+    exchange_->start();
+  }
+
+  void on_request_read(std::string rest) {
+    in_ = std::move(rest);
+    on_bytes(); // notice a client that goes away while the server thinks
+  }
+
+  void on_exchange_end(http_exchange::result r) {
+    exchange_.reset();
+    switch (r.how) {
+      case http_exchange::end::reusable:
+        stop_reading();
+        idle_ = in_.empty();
+        expect_progress_within(idle_ ? limits::http_keep_alive_time : limits::http_head_time);
+        // Through the loop: a long pipeline must not become a deep stack.
+        return boost::asio::post(shared_->io, [c = self()] {
+          if (!c->dead_)
+            c->read_head();
+        });
+      case http_exchange::end::close:
+        return answer_and_close({});
+      case http_exchange::end::cut:
+        return abort();
+      case http_exchange::end::no_answer:
+        return send_refusal({502, socks::reply::general_failure,
+                             "piorch: " + to_text(to_) + " was reached, but " + r.why + ".\n"});
+    }
+  }
+
+  void refuse(const http_problem& p) {
+    answer_and_close(
+        answer(p.status, "piorch: the proxy did not accept this request: " + p.text + ".\n"));
+  }
+
+  void send_refusal(const refusal& r) {
+    auto bytes = answer(r.http_status, r.text);
+    if (request_.method == "HEAD")
+      bytes.resize(bytes.size() - r.text.size());
+    answer_and_close(std::move(bytes));
+  }
+
+  http_request request_;
+  destination to_;
+  phase phase_ = phase::head;
+  bool idle_ = false;
+  std::shared_ptr<http_exchange> exchange_;
+};
+
+} // namespace
+
+std::shared_ptr<proxy_client> make_http_connection(std::shared_ptr<core> shared,
+                                                   boost::asio::ip::tcp::socket client) {
+  return std::make_shared<http_connection>(std::move(shared), std::move(client));
+}
+
+} // namespace piorch::sandbox::network

@@ -1,0 +1,82 @@
+// Copies bytes between two connected sockets, both ways, until both ways have
+// ended. A FIN is passed on as a FIN and the other way goes on (half-close); a
+// reset or an error is passed on as a reset, so that a cut transfer never looks
+// complete. Back-pressure is the sockets' own: nothing is read that was not
+// written, but one buffer or pipe per way. Small transfers are copied through a
+// shared buffer; a way that fills it continues with splice(2).
+//
+// Asio thread only. Owns both sockets and itself by its pending waits.
+#pragma once
+
+#include "sandbox/network/pipe_pool.hpp"
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/steady_timer.hpp>
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace piorch::sandbox::network {
+
+// What all relays of a sandbox share.
+struct relay_resources {
+  pipe_pool pipes;
+  std::vector<char> buffer; // of use only within one call
+  relay_resources();
+};
+
+class relay : public std::enable_shared_from_this<relay> {
+public:
+  using socket = boost::asio::ip::tcp::socket;
+
+  // `to_server` and `to_client` are sent first: what was read from the client
+  // before, and a proxy's last words to it. `on_end` is called once, when both
+  // sockets are closed.
+  relay(socket client, socket server, std::string to_server, std::string to_client,
+        std::shared_ptr<relay_resources> shared, std::function<void()> on_end);
+  ~relay();
+
+  void start();
+  // Resets both connections.
+  void abort();
+
+private:
+  struct way {
+    socket& from;
+    socket& to;
+    std::string held; // read, not yet written (copying)
+    std::size_t held_at = 0;
+    pipe_pair pipe; // read, not yet written (splicing)
+    std::size_t in_pipe = 0;
+    bool bulk = false;     // filled a whole buffer: splice from now on
+    bool read_end = false; // FIN received
+    bool done = false;     // FIN passed on
+  };
+  enum class progress { moved, wait_to_read, wait_to_write, ended, failed };
+
+  void pump(way& w);
+  progress step(way& w);
+  progress copy(way& w);
+  progress splice(way& w);
+  progress write_held(way& w);
+  void wait(way& w, bool for_write);
+  void return_pipe(way& w);
+  void on_way_done();
+  void arm_half_closed_timer();
+  void close();
+
+  socket client_;
+  socket server_;
+  way up_{client_, server_, {}, 0, {}, 0, false, false, false};
+  way down_{server_, client_, {}, 0, {}, 0, false, false, false};
+  std::shared_ptr<relay_resources> shared_;
+  std::function<void()> on_end_;
+  std::unique_ptr<boost::asio::steady_timer> half_closed_;
+  bool moved_since_ = false;
+  bool closed_ = false;
+};
+
+} // namespace piorch::sandbox::network
