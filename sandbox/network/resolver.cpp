@@ -22,7 +22,7 @@ resolver::~resolver() {
 }
 
 resolver::ticket resolver::resolve(const std::string& host, handler done) {
-  auto ticket = std::make_shared<handler>(std::move(done));
+  auto mine = std::make_shared<handler>(std::move(done));
   if (hosts_file_.refresh())
     hosts_ = dns::parse_hosts(hosts_file_.content());
   if (resolv_conf_.refresh()) {
@@ -36,22 +36,22 @@ resolver::ticket resolver::resolve(const std::string& host, handler done) {
   else if (auto c = cache_.find(host); c != cache_.end() && clock::now() < c->second.until)
     known = &c->second.found;
   if (known) {
-    asio::post(io_, [weak = std::weak_ptr<handler>(ticket), found = *known]() mutable {
+    asio::post(io_, [weak = std::weak_ptr<handler>(mine), found = *known]() mutable {
       if (auto waiter = weak.lock())
         (*waiter)(std::move(found));
     });
-    return ticket;
+    return mine;
   }
 
   if (in_flight_.count(host) == 0 && !make_room()) {
-    asio::post(io_, [weak = std::weak_ptr<handler>(ticket)] {
+    asio::post(io_, [weak = std::weak_ptr<handler>(mine)] {
       if (auto waiter = weak.lock())
         (*waiter)(error{failure::limit_reached, "too many names are being looked up at once"});
     });
-    return ticket;
+    return mine;
   }
   auto& w = in_flight_[host];
-  w.waiters.push_back(ticket);
+  w.waiters.push_back(mine);
   if (!w.work) {
     w.work = std::make_shared<dns::lookup>(
         io_, host, servers_, options_.server_port,
@@ -59,7 +59,7 @@ resolver::ticket resolver::resolve(const std::string& host, handler done) {
     // Started from the loop, so that nothing calls back from within.
     asio::post(io_, [work = w.work] { work->start(); });
   }
-  return ticket;
+  return mine;
 }
 
 // Clients that come and go must not pile up look-ups that nobody waits for:

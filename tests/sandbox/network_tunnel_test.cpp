@@ -1,0 +1,314 @@
+// What a tunnel does to the bytes in it, and to the process that holds it.
+#include "tests/support/network_world.hpp"
+
+#include "config/network_limits.hpp"
+
+#include <sys/resource.h>
+
+namespace {
+
+using namespace piorch;
+using namespace piorch::test;
+using namespace std::chrono_literals;
+
+std::size_t open_descriptors() {
+  std::size_t n = 0;
+  for (int fd = 0; fd < 8192; ++fd)
+    if (::fcntl(fd, F_GETFD) != -1)
+      ++n;
+  return n;
+}
+
+double cpu_seconds() {
+  rusage u{};
+  ::getrusage(RUSAGE_SELF, &u);
+  auto s = [](const timeval& t) {
+    return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) / 1e6;
+  };
+  return s(u.ru_utime) + s(u.ru_stime);
+}
+
+class SandboxNetworkTunnel : public network_world {
+protected:
+  void SetUp() override {
+    network_world::SetUp();
+    if (IsSkipped() || HasFatalFailure())
+      return;
+    dns->set("www.example.org", {{"192.0.2.80"}}, 60);
+  }
+  peer opened(std::uint16_t port = 443) {
+    auto p = http();
+    EXPECT_TRUE(tunnel(p, "www.example.org:" + std::to_string(port)));
+    return p;
+  }
+  // Nothing is left to do and nobody does anything.
+  void expect_rest() {
+    EXPECT_TRUE(becomes_idle());
+    const auto before = cpu_seconds();
+    std::this_thread::sleep_for(300ms);
+    EXPECT_LT(cpu_seconds() - before, 0.1) << "the loop spins";
+  }
+};
+
+TEST_F(SandboxNetworkTunnel, AHalfCloseOfTheClientLeavesTheOtherWayOpen) {
+  serve(web, 443, [](peer& p) {
+    const auto everything = p.all(); // a server that answers after the end of the question
+    p.send("got " + std::to_string(everything.size()));
+  });
+  start({"www.example.org"});
+  auto p = opened();
+  p.send(std::string(300000, 'x'));
+  p.shut_write();
+  EXPECT_EQ(p.all(), "got 300000");
+  EXPECT_EQ(p.last_error(), 0);
+  p.close();
+  expect_rest();
+}
+
+TEST_F(SandboxNetworkTunnel, AHalfCloseOfTheServerLeavesTheOtherWayOpen) {
+  std::promise<std::string> received;
+  serve(web, 443, [&](peer& p) {
+    p.send("welcome");
+    p.shut_write();
+    received.set_value(p.all());
+  });
+  start({"www.example.org"});
+  auto p = opened();
+  EXPECT_EQ(p.all(), "welcome");
+  std::this_thread::sleep_for(50ms);
+  EXPECT_TRUE(p.send("still talking"));
+  p.close();
+  EXPECT_EQ(received.get_future().get(), "still talking");
+  expect_rest();
+}
+
+TEST_F(SandboxNetworkTunnel, AResetIsPassedOnAsAReset) {
+  std::promise<int> seen;
+  serve(web, 443, [](peer& p) {
+    p.send("part of it");
+    p.exactly(2);
+    p.reset();
+  });
+  serve(web, 444, [&](peer& p) {
+    p.all();
+    seen.set_value(p.last_error());
+  });
+  start({"www.example.org"});
+  auto cut = opened();
+  EXPECT_EQ(cut.exactly(10), "part of it");
+  cut.send("go");
+  EXPECT_EQ(cut.some(), "");
+  EXPECT_EQ(cut.last_error(), ECONNRESET) << "a cut transfer must not look complete";
+  auto cutting = opened(444);
+  cutting.send("x");
+  std::this_thread::sleep_for(50ms);
+  cutting.reset();
+  EXPECT_EQ(seen.get_future().get(), ECONNRESET);
+  expect_rest();
+}
+
+TEST_F(SandboxNetworkTunnel, AClientKilledInMidTransferCostsNothingAfterwards) {
+  serve(web, 443, [](peer& p) {
+    const std::string block(1 << 20, 'x');
+    while (p.send(block)) {
+    }
+  });
+  start({"www.example.org"});
+  const auto before = open_descriptors();
+  for (int i = 0; i < 10; ++i) {
+    auto p = opened();
+    p.exactly(5 << 20);
+    p.close(); // with unread bytes, as the kernel does for a killed process
+  }
+  expect_rest();
+  EXPECT_LE(open_descriptors(), before + 20); // pipes kept for later use
+}
+
+TEST_F(SandboxNetworkTunnel, ASlowReaderHoldsTheWriterBack) {
+  std::atomic<std::size_t> sent{0};
+  serve(web, 443, [&](peer& p) {
+    const std::string block(64 << 10, 'x');
+    for (int i = 0; i < 4096 && p.send(block); ++i) // 256 MiB if nobody stops it
+      sent += block.size();
+  });
+  start({"www.example.org"});
+  auto p = opened();
+  std::size_t held = 1;
+  for (int i = 0; i < 50 && held != sent; ++i) { // until it comes to rest
+    held = sent;
+    std::this_thread::sleep_for(200ms);
+  }
+  EXPECT_LT(held, 64u << 20); // socket buffers of four ends and one pipe
+  const auto before = cpu_seconds();
+  std::this_thread::sleep_for(300ms);
+  EXPECT_LT(cpu_seconds() - before, 0.1);
+  EXPECT_EQ(sent.load(), held);
+  std::size_t got = 0;
+  for (auto piece = p.some(1 << 20); !piece.empty(); piece = p.some(1 << 20))
+    got += piece.size();
+  EXPECT_EQ(got, 256u << 20);
+}
+
+// Bytes that depend on their place, so that nothing can be lost, doubled or swapped.
+void pattern(std::string& block, std::uint64_t at) {
+  for (std::size_t i = 0; i + 8 <= block.size(); i += 8) {
+    const std::uint64_t word = (at + i) * 0x9e3779b97f4a7c15ull;
+    std::memcpy(&block[i], &word, 8);
+  }
+}
+
+TEST_F(SandboxNetworkTunnel, ABigTransferArrivesByteForByte) {
+  const std::uint64_t total = (std::getenv("PIORCH_LONG") ? 10ull : 1ull) << 30;
+  serve(web, 443, [&](peer& p) {
+    std::string block(256 << 10, '\0');
+    for (std::uint64_t at = 0; at < total; at += block.size()) {
+      pattern(block, at);
+      if (!p.send(block))
+        return;
+    }
+  });
+  start({"www.example.org"});
+  auto p = opened();
+  std::string expected(256 << 10, '\0');
+  std::uint64_t at = 0;
+  for (; at < total; at += expected.size()) {
+    pattern(expected, at);
+    ASSERT_TRUE(p.exactly(expected.size()) == expected) << "at " << at;
+  }
+  EXPECT_EQ(p.some(), "");
+  EXPECT_EQ(p.last_error(), 0);
+  p.close();
+  expect_rest();
+}
+
+TEST_F(SandboxNetworkTunnel, BothWaysAtOnceThroughSocks) {
+  constexpr std::size_t total = 64u << 20;
+  std::atomic<std::size_t> received{0};
+  serve(web, 443, [&](peer& p) {
+    std::thread writer([&] {
+      const std::string block(128 << 10, 'd');
+      for (std::size_t n = 0; n < total && p.send(block); n += block.size()) {
+      }
+    });
+    while (received < total) {
+      const auto piece = p.some(1 << 20);
+      if (piece.empty())
+        break;
+      received += piece.size();
+    }
+    writer.join();
+  });
+  start({"www.example.org"});
+  auto p = socks();
+  ASSERT_EQ(socks_code(p, "www.example.org", 443), 0);
+  std::thread writer([&] {
+    const std::string block(128 << 10, 'u');
+    for (std::size_t n = 0; n < total && p.send(block); n += block.size()) {
+    }
+  });
+  EXPECT_EQ(p.exactly(total).size(), total);
+  writer.join();
+  p.close();
+  expect_rest();
+  EXPECT_EQ(received, total);
+}
+
+TEST_F(SandboxNetworkTunnel, AThousandConnectionsAtOnceAndThenNone) {
+  net::raise_descriptor_limit();
+  serve(web, 443, [](peer& p) {
+    for (auto s = p.some(); !s.empty(); s = p.some())
+      p.send(s);
+  });
+  start({"www.example.org"});
+  const auto before = open_descriptors();
+  {
+    std::vector<peer> all;
+    for (int i = 0; i < 1000; ++i) {
+      all.push_back(http());
+      all.back().send("CONNECT www.example.org:443 HTTP/1.1\r\nHost: www.example.org:443\r\n\r\n");
+    }
+    for (auto& p : all)
+      ASSERT_EQ(p.head().substr(0, 12), "HTTP/1.1 200");
+    EXPECT_GE(connections(), 1000u);
+    for (auto& p : all)
+      p.send(std::to_string(p.fd()));
+    for (auto& p : all)
+      EXPECT_EQ(p.exactly(std::to_string(p.fd()).size()), std::to_string(p.fd()));
+  }
+  expect_rest();
+  EXPECT_EQ(dns->asked_for("www.example.org"), 1u) << "one look-up serves all who wait for it";
+  servers.clear();
+  EXPECT_LE(open_descriptors(), before + 20);
+}
+
+TEST_F(SandboxNetworkTunnel, AnUpstreamThatNeverAnswersIsLeftWhenTheClientLeaves) {
+  std::promise<void> over;
+  serve(web, 443, [&](peer& p) {
+    EXPECT_EQ(p.all(), "question");
+    over.set_value();
+  });
+  start({"www.example.org"});
+  auto p = opened();
+  p.send("question");
+  std::this_thread::sleep_for(50ms);
+  p.close();
+  EXPECT_EQ(over.get_future().wait_for(5s), std::future_status::ready);
+  expect_rest();
+}
+
+TEST_F(SandboxNetworkTunnel, AHostThatDoesNotAnswerIsLeftWhenTheClientLeaves) {
+  dns->set("hole.example.org", {{"198.51.100.99"}}); // no host there, the packets vanish
+  outside->ip("route add blackhole 198.51.100.99/32");
+  start({"hole.example.org"});
+  {
+    auto p = http();
+    p.send("CONNECT hole.example.org:443 HTTP/1.1\r\nHost: hole.example.org\r\n\r\n");
+    std::this_thread::sleep_for(100ms);
+    EXPECT_EQ(connections(), 1u);
+  }
+  expect_rest();
+}
+
+TEST_F(SandboxNetworkTunnel, WithoutDescriptorsForPipesBytesStillFlow) {
+  serve(web, 443, [](peer& p) {
+    const std::string block(1 << 20, 'x');
+    for (int i = 0; i < 64 && p.send(block); ++i) {
+    }
+  });
+  start({"www.example.org"});
+  auto p = opened();
+  std::vector<ipc::unique_fd> taken; // every descriptor there is
+  rlimit limit{};
+  ::getrlimit(RLIMIT_NOFILE, &limit);
+  const rlimit tight{open_descriptors() + 8, limit.rlim_max};
+  ::setrlimit(RLIMIT_NOFILE, &tight);
+  for (int fd = ::dup(2); fd >= 0; fd = ::dup(2))
+    taken.emplace_back(fd);
+  EXPECT_EQ(p.exactly(64u << 20).size(), 64u << 20);
+  const auto before = cpu_seconds();
+  taken.pop_back(); // one for the client, none for accept(2)
+  auto queued = http();
+  std::this_thread::sleep_for(300ms);
+  EXPECT_LT(cpu_seconds() - before, 0.15) << "accept spins";
+  taken.clear();
+  ::setrlimit(RLIMIT_NOFILE, &limit);
+  queued.send("CONNECT www.example.org:443 HTTP/1.1\r\nHost: www.example.org\r\n\r\n");
+  EXPECT_EQ(queued.head().substr(0, 12), "HTTP/1.1 200");
+}
+
+TEST_F(SandboxNetworkTunnel, StoppingTheGatewayResetsEverybody) {
+  serve(web, 443, [](peer& p) { p.all(); });
+  start({"www.example.org"});
+  auto p = opened();
+  auto half = http();
+  half.send("CONNECT ");
+  while (connections() != 2)
+    std::this_thread::yield();
+  on_loop([&] { gateway.reset(); });
+  EXPECT_EQ(p.some(), "");
+  EXPECT_EQ(p.last_error(), ECONNRESET);
+  EXPECT_EQ(half.some(), "");
+  EXPECT_THROW(http(), std::runtime_error);
+}
+
+} // namespace
