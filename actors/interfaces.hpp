@@ -19,6 +19,18 @@ using broker_handle =
                      caf::reacts_to<sandbox_ended>, caf::reacts_to<end_sandbox>,
                      caf::reacts_to<deliver_signal>, caf::reacts_to<resume_command>>;
 
+// -- network approvals -----------------------------------------------------------
+
+// Asks for the connections of one sandbox that no rule decides.
+using proxy_handle =
+    caf::typed_actor<caf::reacts_to<connect_asked>, caf::reacts_to<connect_gone>,
+                     caf::reacts_to<connect_answered>, caf::reacts_to<approval_settled>>;
+
+// One question, from the asking to the answer or to the end of its time.
+using approval_handle =
+    caf::typed_actor<caf::reacts_to<approval_answered>, caf::reacts_to<approval_withdrawn>,
+                     caf::reacts_to<approval_expired>>;
+
 // -- the orchestrator ------------------------------------------------------------
 
 // What a broker process says to whoever wanted it: a command or a session.

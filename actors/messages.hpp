@@ -9,6 +9,7 @@
 #include "ipc/protocol.hpp"
 #include "ipc/unique_fd.hpp"
 #include "sandbox/init_protocol.hpp"
+#include "sandbox/network/gateway.hpp"
 #include "sandbox/run.hpp"
 
 #include <chrono>
@@ -185,6 +186,41 @@ struct live_count {
 // System -> supervisor: end every session, then answer (done).
 struct stop_all {};
 
+// -- network approvals: Asio thread, proxy actor, one approval actor per question --
+
+// Asio thread -> proxy: a connection that no rule decides; approval_settled comes
+// back through proxy_port.
+struct connect_asked {
+  sandbox::network::ask_request request;
+};
+// Asio thread -> proxy: that connection is gone; nothing follows.
+struct connect_gone {
+  std::uint64_t id;
+};
+// Whoever was shown the question (terminal, orchestrator) -> proxy: an answer. The
+// first one counts.
+struct connect_answered {
+  std::uint64_t id;
+  bool allow;
+  std::string source; // "terminal", "client" ...
+  std::string reason;
+};
+// Proxy -> approval: an answer; the question no longer matters.
+struct approval_answered {
+  bool allow;
+  std::string source;
+  std::string reason;
+};
+struct approval_withdrawn {};
+// Approval -> itself, when nobody answered in time.
+struct approval_expired {};
+// Approval -> proxy: the outcome, exactly one; the last word of the approval.
+struct approval_settled {
+  std::uint64_t id;
+  bool withdrawn;
+  sandbox::network::ask_answer answer;
+};
+
 } // namespace piorch::actors
 
 CAF_BEGIN_TYPE_ID_BLOCK(piorch, caf::first_custom_type_id)
@@ -201,6 +237,14 @@ CAF_ADD_TYPE_ID(piorch, (piorch::actors::sandbox_listening))
 CAF_ADD_TYPE_ID(piorch, (piorch::actors::sandbox_stopped))
 CAF_ADD_TYPE_ID(piorch, (piorch::actors::path_refused))
 CAF_ADD_TYPE_ID(piorch, (piorch::actors::sandbox_ended))
+// network approvals
+CAF_ADD_TYPE_ID(piorch, (piorch::actors::connect_asked))
+CAF_ADD_TYPE_ID(piorch, (piorch::actors::connect_gone))
+CAF_ADD_TYPE_ID(piorch, (piorch::actors::connect_answered))
+CAF_ADD_TYPE_ID(piorch, (piorch::actors::approval_answered))
+CAF_ADD_TYPE_ID(piorch, (piorch::actors::approval_withdrawn))
+CAF_ADD_TYPE_ID(piorch, (piorch::actors::approval_expired))
+CAF_ADD_TYPE_ID(piorch, (piorch::actors::approval_settled))
 // the orchestrator: brokers, clients, supervisor
 CAF_ADD_TYPE_ID(piorch, (piorch::actors::send_input))
 CAF_ADD_TYPE_ID(piorch, (piorch::actors::close_input))
@@ -289,3 +333,11 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(piorch::ipc::session_answer)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(piorch::ipc::session_status_result)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(piorch::ipc::session_follow_result)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(piorch::done)
+
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(piorch::actors::connect_asked)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(piorch::actors::connect_gone)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(piorch::actors::connect_answered)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(piorch::actors::approval_answered)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(piorch::actors::approval_withdrawn)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(piorch::actors::approval_expired)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(piorch::actors::approval_settled)

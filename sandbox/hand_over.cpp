@@ -69,6 +69,7 @@ result<ipc::unique_fd> send(hand_over& from) {
                {"terminal", keep(from.terminal)},
                {"workspace", to_utf8(from.workspace)},
                {"tempDir", to_utf8(from.temp_dir)},
+               {"trustedFile", to_utf8(from.trusted_file)},
                {"command", to_utf8(from.command)},
                {"timeLimitMs", from.time_limit.count()},
                {"begunUs", from.begun_us},
@@ -107,6 +108,7 @@ result<hand_over> receive(int fd) {
   out.terminal = take(j, "terminal");
   out.workspace = to_bytes(j.at("workspace").get<std::string>());
   out.temp_dir = to_bytes(j.at("tempDir").get<std::string>());
+  out.trusted_file = to_bytes(j.at("trustedFile").get<std::string>());
   out.command = to_bytes(j.at("command").get<std::string>());
   out.time_limit = std::chrono::milliseconds(j.at("timeLimitMs").get<std::int64_t>());
   out.begun_us = j.at("begunUs").get<std::uint64_t>();

@@ -22,6 +22,7 @@ struct hand_over {
   ipc::unique_fd terminal; // whose foreground the command has, or none
   std::string workspace;
   std::string temp_dir;                    // the host's, to be swept
+  std::string trusted_file;                // that was read, or would be
   std::string command;                     // one line for people and approvals
   std::chrono::milliseconds time_limit{0}; // 0: none
   std::uint64_t begun_us = 0;              // CLOCK_MONOTONIC when piorch started

@@ -4,6 +4,7 @@
 #include "sandbox/bwrap_args.hpp"
 #include "sandbox/files.hpp"
 #include "sandbox/init_job.hpp"
+#include "sandbox/network/proxy_environment.hpp"
 #include "sandbox/plan.hpp"
 #include "sandbox/seccomp.hpp"
 #include "sandbox/spawn.hpp"
@@ -212,6 +213,7 @@ result<launched> launch(const config::settings& settings, const policy_inputs& f
   survey_workspace(out.rules, from);
   environment variables = request.variables;
   prepare_for_sandbox(variables, out.temp.path());
+  network::add_proxy_variables(variables, join(from.libexec_dir, "piorch-connect"));
   auto job = make_job(out.rules, outer.trees, request, variables);
   if (!job)
     return std::move(job).failed();

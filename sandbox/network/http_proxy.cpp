@@ -14,8 +14,8 @@ std::string phrase(int status) {
   switch (status) {
     case 400:
       return "Bad Request";
-    case 403:
-      return "Forbidden";
+    case 403: // several clients show nothing but this line when CONNECT is refused
+      return "Forbidden by the sandbox's network policy (piorch), do not retry";
     case 417:
       return "Expectation Failed";
     case 431:

@@ -82,6 +82,12 @@ function(piorch_programs)
   piorch_program(piorch-serve DESTINATION ${libexec} LINKS piorch_actors)
   piorch_program(piorch-broker DESTINATION ${libexec} LINKS piorch_actors)
 
+  # Runs inside sandboxes, like piorch-init: static, nothing but system calls.
+  piorch_program(piorch-connect DESTINATION ${libexec})
+  if(TARGET piorch-connect)
+    target_link_options(piorch-connect PRIVATE -static)
+  endif()
+
   # PID 1 of every sandbox: static, so that it needs nothing from the sandbox's
   # own file system, and never sanitized (ASan cannot be linked statically).
   file(GLOB init_sources CONFIGURE_DEPENDS tools/piorch-init/*.cpp sandbox/guard/*.cpp)

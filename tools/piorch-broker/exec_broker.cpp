@@ -5,6 +5,8 @@
 #include "sandbox/memory_group.hpp"
 #include "sandbox/process_tree.hpp"
 #include "sandbox/report.hpp"
+#include "tools/piorch-broker/network_side.hpp"
+#include "tools/piorch-broker/terminal_prompt.hpp"
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
@@ -49,7 +51,14 @@ private:
 public:
   explicit exec_broker(sandbox::hand_over job)
       : job_(std::move(job)), system_(config_), signals_(io_), memory_timer_(io_),
-        tree_(std::make_shared<sandbox::process_tree>(io_, job_.bwrap, std::move(job_.channel))) {}
+        tree_(std::make_shared<sandbox::process_tree>(io_, job_.bwrap, std::move(job_.channel))),
+        prompt_(
+            io_, job_.command,
+            [this](std::uint64_t id, bool allow) {
+              network_.answer(id, allow, "terminal", allow ? "" : "the user said no");
+            },
+            [this] { prompt_closed(); }),
+        network_(io_, system_, job_.settings, job_.trusted_file, make_approver()) {}
 
   [[noreturn]] void run() {
     broker_ = system_.spawn(actors::broker_actor, port(), control(), job_.time_limit,
@@ -68,7 +77,7 @@ private:
   actors::broker_port port() {
     actors::broker_port p;
     p.started = on_io([this](std::uint64_t at) { started(microseconds(at)); });
-    p.listening = [](const actors::shared_fds&) {}; // closed: nothing answers on them
+    p.listening = on_io([this](const actors::shared_fds& fds) { network_.listen(*fds); });
     p.stopped = on_io([this](int) { stopped(); });
     p.refused = on_io([this](const actors::path_refused& r) { refused(r); });
     p.ended = on_io([this](const sandbox::outcome& how) { leave(how); });
@@ -121,10 +130,29 @@ private:
   void stopped() {
     if (!job_.terminal)
       return;
+    if (prompt_.is_open()) { // it wanted the terminal while a question was on it
+      resume_after_prompt_ = true;
+      return;
+    }
     take_terminal();
     ::raise(SIGSTOP);
     const bool foreground = ::tcgetpgrp(job_.terminal.get()) == ::getpgrp();
     actors::tell(broker_, actors::resume_command{foreground});
+  }
+
+  // -- approvals on the terminal -------------------------------------------------
+
+  approver make_approver() {
+    if (!job_.ask || !prompt_.is_usable())
+      return {};
+    return {[this](const sandbox::network::ask_request& r) { prompt_.show(r); },
+            [this](std::uint64_t id) { prompt_.hide(id); },
+            {}};
+  }
+
+  void prompt_closed() {
+    if (std::exchange(resume_after_prompt_, false))
+      actors::tell(broker_, actors::resume_command{true});
   }
 
   void take_terminal() {
@@ -169,6 +197,8 @@ private:
 
   [[noreturn]] void leave(const sandbox::outcome& how) {
     const microseconds now = monotonic_now();
+    network_.stop();
+    prompt_.close();
     take_terminal();
     job_.temp.remove();
     memory_ = {};
@@ -189,6 +219,7 @@ private:
       return;
     const microseconds begun(job_.begun_us);
     report_.how = how;
+    report_.network = network_.report();
     report_.setup = how.started ? started_ - begun : now - begun;
     report_.duration = how.started ? now - started_ : microseconds(0);
     const std::string text = sandbox::report_json(report_);
@@ -204,6 +235,9 @@ private:
   asio::posix::stream_descriptor signals_;
   asio::steady_timer memory_timer_;
   std::shared_ptr<sandbox::process_tree> tree_;
+  terminal_prompt prompt_;
+  network_side network_;
+  bool resume_after_prompt_ = false;
   actors::broker_handle broker_;
   sandbox::memory_group memory_;
   sandbox::exec_report report_;

@@ -142,6 +142,8 @@ int exec_command(const arguments& args) {
     next.terminal.reset(::fcntl(request.terminal, F_DUPFD_CLOEXEC, 3));
   next.workspace = started->rules.workspace;
   next.temp_dir = started->rules.temp_dir;
+  next.trusted_file =
+      around->settings.file.empty() ? around->paths.settings_file : around->settings.file;
   next.command = describe_command(*options);
   next.time_limit = options->timeout.value_or(std::chrono::milliseconds(0));
   next.begun_us = begun;

@@ -1,0 +1,57 @@
+// Asks a person at the terminal about connections, one question at a time. While
+// one is open this process has the terminal's foreground and the settings of a
+// plain line; the command, if it wants the terminal, waits. Main thread only.
+#pragma once
+
+#include "ipc/unique_fd.hpp"
+#include "sandbox/network/gateway.hpp"
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
+
+#include <deque>
+#include <functional>
+#include <string>
+#include <sys/types.h>
+#include <termios.h>
+
+namespace piorch::broker {
+
+class terminal_prompt {
+public:
+  using answer_fn = std::function<void(std::uint64_t id, bool allow)>;
+
+  // `command` is shown with every question. Uses /dev/tty; is_usable() says whether
+  // this process has one.
+  terminal_prompt(boost::asio::io_context& io, std::string command, answer_fn answer,
+                  std::function<void()> on_closed);
+  bool is_usable() const { return tty_.is_open(); }
+
+  void show(const sandbox::network::ask_request& request);
+  void hide(std::uint64_t id);
+  bool is_open() const { return current_ != 0; }
+  // Gives the terminal back, whatever is open.
+  void close();
+
+private:
+  void next();
+  void read();
+  void print(const std::string& text);
+  void take_terminal();
+  void give_back();
+
+  boost::asio::posix::stream_descriptor tty_;
+  std::string command_;
+  answer_fn answer_;
+  std::function<void()> on_closed_;
+  std::deque<sandbox::network::ask_request> queue_;
+  std::uint64_t current_ = 0;
+  bool reading_ = false;
+  std::string line_;
+  char buffer_[256];
+  pid_t foreground_ = -1;
+  termios settings_{};
+  bool have_settings_ = false;
+};
+
+} // namespace piorch::broker
