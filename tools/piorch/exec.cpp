@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 namespace piorch::cli {
@@ -49,6 +50,16 @@ int foreground_terminal() {
     if (const pid_t group = ::tcgetpgrp(fd); group > 0 && group == ::getpgrp())
       return fd;
   return -1;
+}
+
+// An open directory would be a way around every mount: openat(0, "../…").
+bool standard_stream_is_directory() {
+  for (int fd = 0; fd <= 2; ++fd) {
+    struct stat st {};
+    if (::fstat(fd, &st) == 0 && S_ISDIR(st.st_mode))
+      return true;
+  }
+  return false;
 }
 
 sandbox::environment make_environment(const exec_options& o) {
@@ -95,6 +106,9 @@ int exec_command(const arguments& args) {
   auto options = parse_exec_options(args);
   if (!options)
     return usage_error("exec", options.failed().text);
+  if (standard_stream_is_directory())
+    return refuse({failure::usage, "a standard stream is an open directory, which would let the "
+                                   "command leave the sandbox; redirect it from /dev/null"});
   auto around = look_around();
   if (!around)
     return refuse(around.failed());
