@@ -1,5 +1,6 @@
 #include "sandbox/bwrap_args.hpp"
 
+#include "config/text.hpp"
 #include "sandbox/files.hpp"
 
 #include <array>
@@ -16,7 +17,19 @@ using kind = mount_op::kind_type;
 constexpr std::array namespaces{"--unshare-user", "--unshare-ipc", "--unshare-pid",
                                 "--unshare-net",  "--unshare-uts", "--unshare-cgroup"};
 
+// A word for a shell; what a terminal would act upon in the form $'\x1b' of bash.
 std::string quoted(const std::string& word) {
+  if (config::printable(word, word.size() + 1) != word) {
+    std::string out = "$'";
+    for (const char c : word) {
+      char escaped[8];
+      const bool plain = c >= 0x20 && c < 0x7f && c != '\'' && c != '\\';
+      std::snprintf(escaped, sizeof escaped, plain ? "%c" : "\\x%02x",
+                    static_cast<unsigned char>(c));
+      out += escaped;
+    }
+    return out + "'";
+  }
   if (!word.empty() && word.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
                                               "0123456789-_=./:,+@%") == std::string::npos)
     return word;

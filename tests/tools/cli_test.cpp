@@ -1,5 +1,5 @@
 // The program itself, started as a person would.
-#include "tests/config/temp_dir.hpp"
+#include "tests/tools/cli.hpp"
 
 #include <cstdlib>
 #include <fcntl.h>
@@ -16,35 +16,6 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;
-
-struct outcome {
-  int status = -1;
-  std::string out;
-  std::string err;
-};
-
-std::string slurp(const std::filesystem::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-
-class Cli : public testing::Test {
-protected:
-  // `words` are shell words after the program's name; `environment` assignments before it.
-  outcome run(const std::string& words, const std::string& environment = "") const {
-    const std::string script =
-        "cd '" + home.path().string() + "' && env -u NO_COLOR HOME=\"$PWD\" " + environment +
-        " '" PIORCH_BUILD_DIR "/bin/piorch' " + words + " 2>err </dev/null " +
-        (words.find('>') == std::string::npos ? ">out" : "");
-    const int raw = std::system(script.c_str());
-    return {WIFEXITED(raw) ? WEXITSTATUS(raw) : -1, slurp(home.path() / "out"),
-            slurp(home.path() / "err")};
-  }
-
-  config::temp_dir home;
-  const std::string trusted = ".pi/agent/extensions/pi-sandbox/config.json";
-  const std::string legacy = ".pi/agent/pi-sandbox.json";
-};
 
 TEST_F(Cli, Version) {
   for (const char* words : {"version", "--version", "-V"}) {

@@ -6,6 +6,7 @@ namespace {
 
 constexpr command table[] = {
     {&exec_help, exec_command},
+    {&policy_help, policy_command},
     {&config_help, config_command},
     {&version_help, version_command},
     {&help_help, help_command},

@@ -1,0 +1,27 @@
+// The effective policy of a directory for people and for programs: what
+// `piorch policy` prints. Pure; any thread.
+#pragma once
+
+#include "sandbox/facilities.hpp"
+#include "sandbox/policy.hpp"
+
+#include <string>
+
+namespace piorch::sandbox {
+
+struct policy_report {
+  policy rules;              // surveyed
+  std::string settings_file; // "": the defaults
+  // Are protected names that do not exist refused, or is only said that they are not?
+  bool guarded = false;
+  limit_mechanisms limits;
+};
+
+// Lines of text. Paths that a terminal would not show as they are, are quoted and
+// escaped; inside the workspace they are relative to it.
+std::string policy_text(const policy_report& r, bool colour);
+
+// One JSON document (docs/policy.md).
+std::string policy_json(const policy_report& r);
+
+} // namespace piorch::sandbox
