@@ -62,4 +62,27 @@ using supervisor_handle =
                      caf::replies_to<count_live>::with<live_count>,
                      caf::replies_to<stop_all>::with<done>>;
 
+// Whoever follows a session.
+using follower_handle = caf::typed_actor<caf::reacts_to<session_events>>;
+
+// One subagent session: the owner of its broker, asked by clients through the
+// supervisor.
+using session_handle = broker_owner_handle::extend<
+    caf::replies_to<run_task>::with<ipc::session_answer>,
+    caf::replies_to<wait_settled>::with<ipc::session_answer>,
+    caf::replies_to<abort_run>::with<done>, caf::replies_to<end_session>::with<done>,
+    caf::replies_to<follow_session>::with<ipc::session_follow_result>,
+    caf::reacts_to<unfollow_session>, caf::reacts_to<events_taken>, caf::reacts_to<task_overdue>,
+    caf::reacts_to<wait_overdue>, caf::reacts_to<abort_overdue>, caf::reacts_to<start_overdue>,
+    caf::reacts_to<flush_due>, caf::reacts_to<retire_session>>;
+
+// Feeds one follower with the events of a session that has ended.
+using replay_handle =
+    caf::typed_actor<caf::reacts_to<events_taken>, caf::reacts_to<unfollow_session>>;
+
+// The supervisor as its sessions see it.
+using session_owner_handle =
+    caf::typed_actor<caf::reacts_to<session_changed>, caf::reacts_to<session_broker>,
+                     caf::reacts_to<replay_session>>;
+
 } // namespace piorch::actors

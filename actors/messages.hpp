@@ -8,6 +8,8 @@
 #include "ipc/jsonrpc.hpp"
 #include "ipc/protocol.hpp"
 #include "ipc/unique_fd.hpp"
+#include "orchestration/session_document.hpp"
+#include "orchestration/turns.hpp"
 #include "sandbox/init_protocol.hpp"
 #include "sandbox/network/gateway.hpp"
 #include "sandbox/run.hpp"
@@ -220,6 +222,54 @@ struct approval_settled {
   bool withdrawn;
   sandbox::network::ask_answer answer;
 };
+// -- the orchestrator: one session ------------------------------------------------
+
+// Supervisor -> session, on behalf of a client: a task. Answered when the worker has
+// taken it (background) or when it is settled; `ends_session`: then it ends, too.
+struct run_task {
+  std::string text;
+  std::optional<std::chrono::milliseconds> timeout;
+  bool background = false;
+  bool ends_session = false;
+};
+// Supervisor -> session, on behalf of a client: answered when nothing runs or waits.
+struct wait_settled {
+  std::optional<std::chrono::milliseconds> timeout;
+};
+// Supervisor -> session, on behalf of a client: answered when the run has ended, and
+// when the whole process tree is gone.
+struct abort_run {};
+struct end_session {};
+// Session -> supervisor: its newest document.
+struct session_changed {
+  std::shared_ptr<const orchestration::session_document> document;
+};
+// Session -> supervisor: the tree of that session lives as long as this actor.
+struct session_broker {
+  std::string session_id;
+  caf::actor broker;
+};
+// Session -> itself, when the time for something is over.
+struct task_overdue {
+  orchestration::task_id task;
+  std::uint64_t seconds;
+};
+struct wait_overdue {
+  std::uint64_t number;
+};
+struct abort_overdue {
+  std::uint64_t number;
+};
+struct start_overdue {};
+// Supervisor -> session, after the last session_changed: nothing else will come.
+struct retire_session {};
+// Session -> supervisor, at its end: this follower still lacks events from here on.
+struct replay_session {
+  std::string session_id;
+  std::uint64_t from;
+  caf::actor follower;
+};
+struct flush_due {};
 
 } // namespace piorch::actors
 
@@ -282,6 +332,20 @@ CAF_ADD_TYPE_ID(piorch, (piorch::ipc::session_answer))
 CAF_ADD_TYPE_ID(piorch, (piorch::ipc::session_status_result))
 CAF_ADD_TYPE_ID(piorch, (piorch::ipc::session_follow_result))
 CAF_ADD_TYPE_ID(piorch, (piorch::done))
+// the orchestrator: one session
+CAF_ADD_TYPE_ID(piorch, (piorch::actors::run_task))
+CAF_ADD_TYPE_ID(piorch, (piorch::actors::wait_settled))
+CAF_ADD_TYPE_ID(piorch, (piorch::actors::abort_run))
+CAF_ADD_TYPE_ID(piorch, (piorch::actors::end_session))
+CAF_ADD_TYPE_ID(piorch, (piorch::actors::session_changed))
+CAF_ADD_TYPE_ID(piorch, (piorch::actors::session_broker))
+CAF_ADD_TYPE_ID(piorch, (piorch::actors::task_overdue))
+CAF_ADD_TYPE_ID(piorch, (piorch::actors::wait_overdue))
+CAF_ADD_TYPE_ID(piorch, (piorch::actors::abort_overdue))
+CAF_ADD_TYPE_ID(piorch, (piorch::actors::start_overdue))
+CAF_ADD_TYPE_ID(piorch, (piorch::actors::retire_session))
+CAF_ADD_TYPE_ID(piorch, (piorch::actors::replay_session))
+CAF_ADD_TYPE_ID(piorch, (piorch::actors::flush_due))
 CAF_END_TYPE_ID_BLOCK(piorch)
 
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(piorch::actors::init_said)
@@ -341,3 +405,16 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(piorch::actors::approval_answered)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(piorch::actors::approval_withdrawn)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(piorch::actors::approval_expired)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(piorch::actors::approval_settled)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(piorch::actors::run_task)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(piorch::actors::wait_settled)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(piorch::actors::abort_run)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(piorch::actors::end_session)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(piorch::actors::session_changed)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(piorch::actors::session_broker)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(piorch::actors::task_overdue)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(piorch::actors::wait_overdue)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(piorch::actors::abort_overdue)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(piorch::actors::start_overdue)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(piorch::actors::retire_session)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(piorch::actors::replay_session)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(piorch::actors::flush_due)

@@ -44,6 +44,10 @@ public:
     return out;
   }
 
+  // The oldest that is here; next_seq() when there is none.
+  std::uint64_t first_seq() const noexcept {
+    return events_.empty() ? next_ : events_.front()->seq;
+  }
   std::uint64_t next_seq() const noexcept { return next_; }
 
 private:

@@ -16,7 +16,9 @@ namespace {
 // written: a document with its texts cut fits many times.
 constexpr off_t reserve_bytes = 64 << 10;
 
-std::string numbered(std::uint64_t seq, instant time, std::string_view event_json) {
+} // namespace
+
+std::string numbered_event(std::uint64_t seq, instant time, std::string_view event_json) {
   std::string line;
   line.reserve(event_json.size() + 80);
   line += "{\"seq\":";
@@ -28,8 +30,6 @@ std::string numbered(std::uint64_t seq, instant time, std::string_view event_jso
   line += '}';
   return line;
 }
-
-} // namespace
 
 result<event_log> event_log::open(file directory, std::uint64_t next_seq, std::size_t limit_bytes) {
   event_log log;
@@ -86,13 +86,14 @@ result<done> event_log::rotate() {
 
 event_log::appended event_log::append(instant time, std::string_view event_json) {
   const auto seq = next_seq_++;
-  appended out{
-      std::make_shared<const logged_event>(logged_event{seq, numbered(seq, time, event_json)}), {}};
+  appended out{std::make_shared<const logged_event>(
+                   logged_event{seq, numbered_event(seq, time, event_json)}),
+               {}};
   std::string line;
   if (lost_from_ != 0)
-    line =
-        numbered(seq - 1, time, session_events::gap(lost_from_, seq - 1, "could not be written")) +
-        '\n';
+    line = numbered_event(seq - 1, time,
+                          session_events::gap(lost_from_, seq - 1, "could not be written")) +
+           '\n';
   line += out.event->json;
   line += '\n';
   if (auto written = write_line(line); !written) {
@@ -136,6 +137,11 @@ result<done> event_log::keep(const session_document& d) {
 
 result<done> event_log::keep_stderr(std::string_view tail) {
   return replace(journal_files::stderr_tail, tail);
+}
+
+void event_log::close() {
+  (void)::unlinkat(directory_.fd(), journal_files::reserve, 0);
+  lock_ = file();
 }
 
 } // namespace piorch::orchestration

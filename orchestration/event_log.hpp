@@ -28,6 +28,9 @@ struct logged_event {
 };
 using event_ptr = std::shared_ptr<const logged_event>;
 
+// The json of a logged event.
+std::string numbered_event(std::uint64_t seq, instant time, std::string_view event_json);
+
 namespace journal_files {
 inline constexpr const char* events = "events.jsonl";
 inline constexpr const char* older_events = "events.old.jsonl";
@@ -55,6 +58,9 @@ public:
   // Replaces session.json, and result.json when text or error have changed.
   result<done> keep(const session_document& d);
   result<done> keep_stderr(std::string_view tail);
+
+  // Nothing more will come: lets go of the lock and of what was held in reserve.
+  void close();
 
   std::uint64_t next_seq() const noexcept { return next_seq_; }
   int directory() const noexcept { return directory_.fd(); }

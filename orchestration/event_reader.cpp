@@ -111,6 +111,40 @@ result<bool> event_reader::fill() {
   return *n > 0;
 }
 
+result<std::uint64_t> event_reader::last_seq() const {
+  for (const char* name : {journal_files::events, journal_files::older_events}) {
+    auto f = file::open(directory_.fd(), name, O_RDONLY | O_NONBLOCK);
+    if (!f)
+      continue;
+    const auto size = f->size();
+    if (!size)
+      return size.failed();
+    // Backwards until a whole line is there; the last piece may be torn.
+    std::string tail;
+    for (std::uint64_t at = *size; at > 0;) {
+      const auto n = std::min<std::uint64_t>(at, chunk_bytes);
+      at -= n;
+      std::string piece(static_cast<std::size_t>(n), '\0');
+      const auto got = f->read_at(at, piece.data(), piece.size());
+      if (!got)
+        return got.failed();
+      piece.resize(*got);
+      tail.insert(0, piece);
+      const auto end = tail.rfind('\n');
+      if (end == std::string::npos)
+        continue;
+      const auto begin = end == 0 ? std::string::npos : tail.rfind('\n', end - 1);
+      if (begin == std::string::npos && at > 0)
+        continue;
+      const auto from = begin == std::string::npos ? 0 : begin + 1;
+      if (const auto seq = seq_of(std::string_view(tail).substr(from, end - from)))
+        return seq;
+      break;
+    }
+  }
+  return std::uint64_t{0};
+}
+
 void event_reader::take(std::string_view line, std::vector<event_ptr>& out) {
   if (line.empty())
     return;

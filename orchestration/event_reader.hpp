@@ -19,6 +19,9 @@ public:
   // later continues there. Lines that are no events are passed over.
   result<std::vector<event_ptr>> next(std::size_t bytes = limits::event_batch_bytes);
 
+  // The number of the newest event, without reading all before it; 0: none.
+  result<std::uint64_t> last_seq() const;
+
   std::uint64_t next_seq() const noexcept { return next_; }
 
 private:

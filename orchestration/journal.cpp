@@ -213,6 +213,13 @@ result<event_reader> journal::follow(const std::string& id, std::uint64_t from) 
   return event_reader(std::move(*dir), from);
 }
 
+result<std::uint64_t> journal::last_seq(const std::string& id) const {
+  auto reader = follow(id, 1);
+  if (!reader)
+    return reader.failed();
+  return reader->last_seq();
+}
+
 result<std::string> journal::stderr_tail(const std::string& id) const {
   auto dir = file::open_directory(root_.fd(), is_session_id(id) ? id : "-");
   if (!dir)
@@ -251,7 +258,7 @@ result<session_document> journal::recover_one(const std::string& id, session_doc
   const auto appended = log->append(now, session_events::state(d.state, d.error));
   if (auto kept = log->keep(d); !kept)
     return kept.failed();
-  (void)::unlinkat(log->directory(), journal_files::reserve, 0);
+  log->close();
   return d;
 }
 

@@ -34,6 +34,8 @@ public:
   // One session's document with its whole text; failure::unknown_session.
   result<session_document> read(const std::string& id) const;
   result<event_reader> follow(const std::string& id, std::uint64_t from) const;
+  // The number of its newest event on disk; 0: there is none.
+  result<std::uint64_t> last_seq(const std::string& id) const;
   result<std::string> stderr_tail(const std::string& id) const;
 
   // Sessions whose orchestrator is dead become failed, with the reason and all

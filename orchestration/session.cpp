@@ -268,8 +268,10 @@ session_effects session::worker_gone(const worker_end& end, instant now) {
   const auto why = stopped ? not_live() : worker_lost(end);
   const auto before = document_.error;
   apply(turns_.worker_gone(why), out, now);
-  // A stop ends waiting tasks with an error; of the session it is none.
-  document_.error = stopped ? before : why.text;
+  // To stop an idle session is no error; a run that was cut short is told of.
+  const bool cut_short =
+      std::any_of(out.answers.begin(), out.answers.end(), [](const auto& a) { return a.sent; });
+  document_.error = !stopped ? why.text : cut_short ? "stopped before it had answered" : before;
   set_state(stopped ? session_state::stopped : session_state::failed, out, now);
   document_.updated_at = now;
   out.document_changed = true;
@@ -294,6 +296,24 @@ session_effects session::expire(task_id task, std::uint64_t seconds, instant now
   apply(turns_.abort_task(
             task, {failure::timed_out, "timed out after " + std::to_string(seconds) + " s"}),
         out, now);
+  out.abort_grace = turns_.aborting() ? turns_.aborts() : 0;
+  update_state(out, now);
+  return out;
+}
+
+session_effects session::note(std::string event_json, instant now) {
+  session_effects out;
+  flush_delta(out, now);
+  out.events.push_back({now, std::move(event_json)});
+  return out;
+}
+
+session_effects session::cancel(task_id task, instant now) {
+  session_effects out;
+  if (ending_)
+    return out;
+  apply(turns_.abort_task(task, {failure::cancelled, "nobody waits for this task any more"}), out,
+        now);
   out.abort_grace = turns_.aborting() ? turns_.aborts() : 0;
   update_state(out, now);
   return out;

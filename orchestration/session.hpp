@@ -74,6 +74,10 @@ public:
   session_effects abort(instant now);
   // The time of one task is over (`seconds` for the sentence).
   session_effects expire(task_id task, std::uint64_t seconds, instant now);
+  // Something else that happened to the session, as an event.
+  session_effects note(std::string event_json, instant now);
+  // One task is not wanted any more.
+  session_effects cancel(task_id task, instant now);
   // Ends the session; the state changes when the tree is gone.
   session_effects stop(instant now);
   // Ends it as failed with this reason, for example after a start that hangs.

@@ -53,6 +53,11 @@ std::string retry(const pi_worker::retry_started& r) {
                {"error", r.error}});
 }
 
+std::string sandbox(std::string_view kind, std::string_view fact_json) {
+  auto fact = parse(fact_json, limits::worker_json_depth, limits::worker_json_values);
+  return dump({{"type", kind}, {"fact", fact ? std::move(*fact) : json(bounded(fact_json, 1000))}});
+}
+
 std::string warning(std::string_view text) { return dump({{"type", "warning"}, {"text", text}}); }
 
 std::string answered(const answer& a) {

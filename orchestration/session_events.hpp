@@ -19,6 +19,8 @@ std::string message(const pi_worker::assistant_message& m);
 std::string tool_start(const pi_worker::tool_started& t);
 std::string tool_end(const pi_worker::tool_ended& t);
 std::string retry(const pi_worker::retry_started& r);
+// What the sandbox did for or against the worker: `fact_json` is the broker's own.
+std::string sandbox(std::string_view kind, std::string_view fact_json);
 std::string warning(std::string_view text);
 std::string answered(const answer& a);
 std::string gap(std::uint64_t from, std::uint64_t to, std::string_view why);

@@ -256,7 +256,7 @@ TEST(Session, StopIsNotAFailure) {
   end.exit.signal = 9;
   f.take(f.s.worker_gone(end, t0));
   EXPECT_EQ(f.s.document().state, session_state::stopped);
-  EXPECT_EQ(f.s.document().error, "");
+  EXPECT_EQ(f.s.document().error, "stopped before it had answered");
   EXPECT_EQ(f.answers.at(0).outcome.failed().code, failure::session_stopped);
 }
 
