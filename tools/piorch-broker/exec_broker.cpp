@@ -13,6 +13,7 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <fcntl.h>
@@ -28,6 +29,7 @@ namespace asio = boost::asio;
 using std::chrono::microseconds;
 
 constexpr std::size_t max_refused_paths = 100;
+constexpr std::chrono::milliseconds hold_time{300};
 constexpr std::size_t max_diagnostics_bytes = 4096;
 // Commands that end sooner never pay for a cgroup (see memory_group).
 constexpr std::chrono::milliseconds memory_group_after{100};
@@ -57,8 +59,10 @@ public:
             [this](std::uint64_t id, bool allow) {
               network_.answer(id, allow, "terminal", allow ? "" : "the user said no");
             },
-            [this] { prompt_closed(); }),
-        network_(io_, system_, job_.settings, job_.trusted_file, make_approver()) {}
+            [this](std::function<void()> go_on) { hold_command(std::move(go_on)); },
+            [this] { actors::tell(broker_, actors::resume_command{true}); }),
+        network_(io_, system_, job_.settings, job_.trusted_file, make_approver()),
+        hold_timer_(io_) {}
 
   [[noreturn]] void run() {
     broker_ = system_.spawn(actors::broker_actor, port(), control(), job_.time_limit,
@@ -130,10 +134,8 @@ private:
   void stopped() {
     if (!job_.terminal)
       return;
-    if (prompt_.is_open()) { // it wanted the terminal while a question was on it
-      resume_after_prompt_ = true;
+    if (command_is_held())
       return;
-    }
     take_terminal();
     ::raise(SIGSTOP);
     const bool foreground = ::tcgetpgrp(job_.terminal.get()) == ::getpgrp();
@@ -143,16 +145,32 @@ private:
   // -- approvals on the terminal -------------------------------------------------
 
   approver make_approver() {
-    if (!job_.ask || !prompt_.is_usable())
+    if (!job_.ask || !job_.terminal || !prompt_.is_usable())
       return {};
     return {[this](const sandbox::network::ask_request& r) { prompt_.show(r); },
             [this](std::uint64_t id) { prompt_.hide(id); },
             {}};
   }
 
-  void prompt_closed() {
-    if (std::exchange(resume_after_prompt_, false))
-      actors::tell(broker_, actors::resume_command{true});
+  // A process that waits for a line from the terminal would get the answer instead of
+  // us, whoever has the foreground: it is stopped as long as a question is open.
+  void hold_command(std::function<void()> then) {
+    held_ = std::move(then);
+    actors::tell(broker_, actors::deliver_signal{SIGSTOP});
+    hold_timer_.expires_after(hold_time);
+    hold_timer_.async_wait([this](boost::system::error_code ec) {
+      if (!ec)
+        command_is_held(); // it ignores us, being stopped already or about to end
+    });
+  }
+
+  bool command_is_held() {
+    hold_timer_.cancel();
+    if (auto go_on = std::exchange(held_, nullptr)) {
+      go_on();
+      return true;
+    }
+    return false;
   }
 
   void take_terminal() {
@@ -237,7 +255,8 @@ private:
   std::shared_ptr<sandbox::process_tree> tree_;
   terminal_prompt prompt_;
   network_side network_;
-  bool resume_after_prompt_ = false;
+  std::function<void()> held_; // runs when the command has stopped for a question
+  asio::steady_timer hold_timer_;
   actors::broker_handle broker_;
   sandbox::memory_group memory_;
   sandbox::exec_report report_;

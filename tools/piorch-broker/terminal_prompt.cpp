@@ -11,9 +11,10 @@ namespace piorch::broker {
 namespace asio = boost::asio;
 
 terminal_prompt::terminal_prompt(asio::io_context& io, std::string command, answer_fn answer,
+                                 std::function<void(std::function<void()>)> on_open,
                                  std::function<void()> on_closed)
     : tty_(io), command_(config::printable(command, 200)), answer_(std::move(answer)),
-      on_closed_(std::move(on_closed)) {
+      on_open_(std::move(on_open)), on_closed_(std::move(on_closed)) {
   ipc::unique_fd fd(::open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
   boost::system::error_code ec;
   if (fd)
@@ -22,7 +23,7 @@ terminal_prompt::terminal_prompt(asio::io_context& io, std::string command, answ
 
 void terminal_prompt::show(const sandbox::network::ask_request& request) {
   queue_.push_back(request);
-  if (current_ == 0)
+  if (current_ == 0 && !opening_)
     next();
 }
 
@@ -45,7 +46,19 @@ void terminal_prompt::close() {
 
 void terminal_prompt::next() {
   line_.clear();
-  if (queue_.empty()) {
+  if (!queue_.empty() && foreground_ < 0) {
+    opening_ = true;
+    on_open_([this] {
+      opening_ = false;
+      ask();
+    });
+  } else {
+    ask();
+  }
+}
+
+void terminal_prompt::ask() {
+  if (queue_.empty()) { // answered, or withdrawn while it opened
     give_back();
     on_closed_();
     return;

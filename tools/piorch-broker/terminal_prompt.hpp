@@ -22,19 +22,22 @@ public:
   using answer_fn = std::function<void(std::uint64_t id, bool allow)>;
 
   // `command` is shown with every question. Uses /dev/tty; is_usable() says whether
-  // this process has one.
+  // this process has one. `on_open` is called before the first question takes the
+  // terminal and calls `go_on` when that may happen; `on_closed` when the last one has given it
+  // back.
   terminal_prompt(boost::asio::io_context& io, std::string command, answer_fn answer,
+                  std::function<void(std::function<void()> go_on)> on_open,
                   std::function<void()> on_closed);
   bool is_usable() const { return tty_.is_open(); }
 
   void show(const sandbox::network::ask_request& request);
   void hide(std::uint64_t id);
-  bool is_open() const { return current_ != 0; }
   // Gives the terminal back, whatever is open.
   void close();
 
 private:
   void next();
+  void ask();
   void read();
   void print(const std::string& text);
   void take_terminal();
@@ -43,10 +46,12 @@ private:
   boost::asio::posix::stream_descriptor tty_;
   std::string command_;
   answer_fn answer_;
+  std::function<void(std::function<void()>)> on_open_;
   std::function<void()> on_closed_;
   std::deque<sandbox::network::ask_request> queue_;
   std::uint64_t current_ = 0;
   bool reading_ = false;
+  bool opening_ = false;
   std::string line_;
   char buffer_[256];
   pid_t foreground_ = -1;

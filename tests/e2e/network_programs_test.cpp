@@ -1,0 +1,290 @@
+// piorch exec and real programs: what they reach, what they are told, and that
+// nothing gets out beside the proxies. The "host" is a network namespace of the
+// test with a name server of its own; outside stands a web server.
+#include "tests/support/network_world.hpp"
+
+#include <csignal>
+#include <pty.h>
+#include <sys/mount.h>
+
+namespace {
+
+using namespace piorch;
+using namespace piorch::test;
+using namespace std::chrono_literals;
+
+bool has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+struct run_result {
+  int status = -1;
+  std::string output; // both streams
+};
+
+class E2eNetwork : public network_world {
+protected:
+  void SetUp() override {
+    if (!netns::become_root() || ::unshare(CLONE_NEWNS) != 0 ||
+        ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) {
+      if (std::getenv("PIORCH_MUST_WORK"))
+        FAIL() << "no namespaces here";
+      GTEST_SKIP() << "no namespaces here";
+    }
+    network_world::SetUp();
+    ASSERT_EQ(::mount((directory + "/resolv.conf").c_str(), "/etc/resolv.conf", nullptr, MS_BIND,
+                      nullptr),
+              0);
+    host->enter();
+    workspace = directory + "/work";
+    std::filesystem::create_directories(workspace);
+    dns->set("www.example.org", {{"192.0.2.80"}}, 60);
+    serve(web, 80, [](peer& p) {
+      p.head();
+      p.send("HTTP/1.1 200 OK\r\nContent-Length: 6\r\nConnection: close\r\n\r\npublic");
+    });
+    serve(web, 4433, [](peer& p) {
+      for (auto s = p.some(); !s.empty(); s = p.some())
+        p.send(s);
+    });
+  }
+  void TearDown() override {
+    if (web_server > 0) {
+      ::kill(web_server, SIGKILL);
+      ::waitpid(web_server, nullptr, 0);
+    }
+    ::umount2("/etc/resolv.conf", MNT_DETACH);
+    network_world::TearDown();
+  }
+
+  // piorch exec OPTIONS -c COMMAND, without a terminal.
+  run_result exec(const std::string& flags, const std::string& command) {
+    std::ofstream(directory + "/command") << command;
+    const std::string line = "cd '" + workspace + "' && HOME='" + directory +
+                             "' timeout 60 " PIORCH_BUILD_DIR "/bin/piorch exec --report '" +
+                             directory + "/report' " + flags + " -c \"$(cat '" + directory +
+                             "/command')\" 2>&1 </dev/null";
+    run_result out;
+    FILE* pipe = ::popen(line.c_str(), "r");
+    char block[4096];
+    for (std::size_t n; (n = std::fread(block, 1, sizeof block, pipe)) > 0;)
+      out.output.append(block, n);
+    const int status = ::pclose(pipe);
+    out.status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    return out;
+  }
+  std::string report_text() {
+    std::ifstream in(directory + "/report");
+    return {std::istreambuf_iterator<char>(in), {}};
+  }
+  // Static files below `root`, with TLS if there is a certificate.
+  void serve_files(const std::string& root, int port, bool tls) {
+    const std::string program =
+        "import http.server,ssl,os\nos.chdir('" + root +
+        "')\n"
+        "s=http.server.ThreadingHTTPServer(('192.0.2.80'," +
+        std::to_string(port) + "),http.server.SimpleHTTPRequestHandler)\n" +
+        (tls ? "c=ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)\nc.load_cert_chain('" + directory +
+                   "/pem')\n"
+                   "s.socket=c.wrap_socket(s.socket,server_side=True)\n"
+             : "") +
+        "print('up',flush=True)\ns.serve_forever()\n";
+    int ready[2];
+    ASSERT_EQ(::pipe(ready), 0);
+    web_server = outside->in([&] {
+      const pid_t child = ::fork();
+      if (child != 0)
+        return child;
+      ::dup2(ready[1], 1);
+      ::dup2(::open("/dev/null", O_WRONLY | O_CLOEXEC), 2);
+      ::execlp("python3", "python3", "-c", program.c_str(), nullptr);
+      ::_exit(127);
+    });
+    ::close(ready[1]);
+    char c;
+    ASSERT_EQ(::read(ready[0], &c, 1), 1) << "no web server";
+    ::close(ready[0]);
+  }
+
+  std::string workspace;
+  pid_t web_server = -1;
+};
+
+TEST_F(E2eNetwork, CurlReachesAnAllowedHostAndTheReportSaysSo) {
+  const auto r = exec("--allow-domain www.example.org", "curl -sS http://www.example.org/");
+  EXPECT_EQ(r.status, 0) << r.output;
+  EXPECT_EQ(r.output, "public");
+  EXPECT_TRUE(has(
+      report_text(),
+      R"("network":[{"host":"www.example.org","port":80,"decision":"allow","source":"allowedDomains"}])"))
+      << report_text();
+}
+
+TEST_F(E2eNetwork, ARefusalIsReadableAndNothingIsLookedUp) {
+  const auto r = exec("--deny-domain '*.example.net'",
+                      "curl -sS http://secret.example.org/; curl -sS http://a.example.net/");
+  for (auto part :
+       {"secret.example.org:80", "no rule allows it", "--allow-domain secret.example.org",
+        "config.json", "Do not retry", "\"*.example.net\" of network.deniedDomains"})
+    EXPECT_TRUE(has(r.output, part)) << part << '\n' << r.output;
+  EXPECT_TRUE(has(report_text(), "deniedDomains")) << report_text();
+  EXPECT_TRUE(dns->log().empty());
+}
+
+TEST_F(E2eNetwork, ProgramsThatPeopleRun) {
+  ASSERT_EQ(
+      std::system(
+          ("cd '" + directory +
+           "' && openssl req -x509 -newkey rsa:2048 -nodes -days 2 "
+           "-subj /CN=www.example.org -keyout k -out c >/dev/null 2>&1 && cat k c >pem && "
+           "mkdir site && git init -q --bare site/r.git && git -C site/r.git update-server-info && "
+           "echo hello >site/file")
+              .c_str()),
+      0);
+  serve_files(directory + "/site", 8443, true);
+  const std::string url = "https://www.example.org:8443/";
+  const auto r =
+      exec("--allow-domain www.example.org --env GIT_SSL_NO_VERIFY=1",
+           "set -e; curl -ksS " + url +
+               "file; "
+               "wget -q --no-check-certificate -O - " +
+               url +
+               "file; "
+               "git clone -q " +
+               url +
+               "r.git clone 2>&1 | grep -v empty || true; test -d clone/.git; "
+               "python3 -c \"import urllib.request as u, ssl; print(u.urlopen('" +
+               url + "file', context=ssl._create_unverified_context()).read().decode(), end='')\"");
+  EXPECT_EQ(r.status, 0) << r.output;
+  EXPECT_EQ(r.output, "hello\nhello\nhello\n");
+}
+
+TEST_F(E2eNetwork, PiorchConnectCarriesSshAndSaysWhyNot) {
+  const std::string connect = PIORCH_BUILD_DIR "/libexec/piorch/piorch-connect";
+  auto r = exec("--allow-domain www.example.org",
+                "printf 'over and out' | " + connect + " www.example.org 4433");
+  EXPECT_EQ(r.output, "over and out");
+  r = exec("", "GIT_SSH_VARIANT=ssh git ls-remote ssh://git@git.example.org/x");
+  EXPECT_NE(r.status, 0);
+  EXPECT_TRUE(has(r.output, "git.example.org:22")) << r.output;
+  EXPECT_TRUE(has(r.output, "no rule allows it")) << r.output;
+}
+
+TEST_F(E2eNetwork, WhatIgnoresTheProxyFailsAtOnce) {
+  const auto began = std::chrono::steady_clock::now();
+  const auto r = exec(
+      "--allow-domain www.example.org",
+      "curl -sS --noproxy '*' http://192.0.2.80/; echo $?; "
+      "curl -sS --noproxy '*' http://www.example.org/; echo $?; "
+      "python3 -c \"import socket; socket.create_connection(('www.example.org', 80))\"; echo $?");
+  EXPECT_LT(std::chrono::steady_clock::now() - began, 10s);
+  EXPECT_TRUE(has(r.output, "7\n")) << r.output;
+  EXPECT_TRUE(has(r.output, "6\n")) << r.output;
+  EXPECT_FALSE(has(r.output, "public")) << r.output;
+  EXPECT_TRUE(dns->log().empty());
+}
+
+TEST_F(E2eNetwork, NothingGetsOutBesideTheProxies) {
+  dns->set("leak.example.org", {{"192.0.2.80"}});
+  const auto r = exec("--allow-domain www.example.org", R"(python3 - <<'EOF'
+import socket, ctypes, errno
+def attempt(name, f):
+    try:
+        f()
+        print(name, "GOT OUT")
+    except OSError as e:
+        print(name, errno.errorcode.get(e.errno, e))
+q = b"\x12\x34\x01\x00\x00\x01\x00\x00\x00\x00\x00\x00\x04leak\x07example\x03org\x00\x00\x01\x00\x01"
+attempt("udp", lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(q, ("192.0.2.53", 53)))
+attempt("udp6", lambda: socket.socket(socket.AF_INET6, socket.SOCK_DGRAM).sendto(q, ("2001:db8::80", 53)))
+attempt("tcp", lambda: socket.create_connection(("192.0.2.80", 80), 2))
+attempt("ping", lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM, socket.IPPROTO_ICMP).sendto(b"\x08\0\0\0\0\0\0\0", ("192.0.2.80", 0)))
+attempt("raw", lambda: socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_RAW))
+attempt("packet", lambda: socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0))
+attempt("unix", lambda: socket.socket(socket.AF_UNIX).connect("/run/dbus/system_bus_socket"))
+attempt("abstract", lambda: socket.socket(socket.AF_UNIX).connect("\0x"))
+attempt("vsock", lambda: socket.socket(socket.AF_VSOCK, socket.SOCK_STREAM).connect((2, 22)))
+libc = ctypes.CDLL(None, use_errno=True)
+print("io_uring", "GOT OUT" if libc.syscall(425, 1, ctypes.create_string_buffer(512)) >= 0 else "refused")
+EOF)");
+  for (auto name : {"udp ", "udp6 ", "tcp ", "ping ", "raw ", "packet ", "unix ", "abstract ",
+                    "vsock ", "io_uring "})
+    EXPECT_TRUE(has(r.output, name)) << name << r.output;
+  EXPECT_FALSE(has(r.output, "GOT OUT")) << r.output;
+  EXPECT_TRUE(dns->log().empty());
+}
+
+TEST_F(E2eNetwork, AnAllowedLocalPortIsReachedAtBothLoopbacks) {
+  server model(host->in([] { return listen_on("127.0.0.1", 11434); }),
+               [](peer& p) { p.send("model"); });
+  server other(host->in([] { return listen_on("127.0.0.1", 11435); }),
+               [](peer& p) { p.send("other"); });
+  const auto r = exec("--allow-local-port 11434",
+                      "python3 -c \"import socket\nfor h in '127.0.0.1', '::1':\n"
+                      "  print(socket.create_connection((h, 11434)).recv(9))\n"
+                      "socket.create_connection(('127.0.0.1', 11435))\" 2>&1 | grep -v '^ '");
+  EXPECT_TRUE(has(r.output, "b'model'\nb'model'")) << r.output;
+  EXPECT_TRUE(has(r.output, "ConnectionRefused")) << r.output;
+}
+
+// -- at a terminal ---------------------------------------------------------------
+
+class E2eNetworkTerminal : public E2eNetwork {
+protected:
+  // Types `answer` when the question comes; what was on the screen.
+  std::string at_terminal(const std::string& command, const std::string& answer) {
+    int terminal = -1;
+    const pid_t child = ::forkpty(&terminal, nullptr, nullptr, nullptr);
+    if (child == 0) {
+      if (::chdir(workspace.c_str()) == 0 && ::setenv("HOME", directory.c_str(), 1) == 0)
+        ::execl(PIORCH_BUILD_DIR "/bin/piorch", "piorch", "exec", "-c", command.c_str(), nullptr);
+      ::_exit(99);
+    }
+    std::string screen;
+    bool answered = false;
+    for (char block[4096];;) {
+      pollfd p{terminal, POLLIN, 0};
+      if (::poll(&p, 1, 20000) <= 0)
+        break;
+      const auto n = ::read(terminal, block, sizeof block);
+      if (n <= 0)
+        break;
+      screen.append(block, static_cast<std::size_t>(n));
+      if (!answered && has(screen, "Allow this one connection?")) {
+        answered = true;
+        EXPECT_GT(::write(terminal, answer.data(), answer.size()), 0);
+      }
+    }
+    ::kill(child, SIGKILL);
+    ::waitpid(child, nullptr, 0);
+    ::close(terminal);
+    return screen;
+  }
+};
+
+TEST_F(E2eNetworkTerminal, APersonSaysYes) {
+  const auto screen = at_terminal("curl -sS http://www.example.org/", "y\n");
+  EXPECT_TRUE(has(screen, "www.example.org:80")) << screen;
+  EXPECT_TRUE(has(screen, "command: curl -sS http://www.example.org/")) << screen;
+  EXPECT_TRUE(has(screen, "public")) << screen;
+}
+
+TEST_F(E2eNetworkTerminal, APersonSaysNoOnce) {
+  const auto screen =
+      at_terminal("curl -sS http://www.example.org/; curl -sS http://www.example.org/", "n\n");
+  EXPECT_TRUE(has(screen, "the user said no")) << screen;
+  EXPECT_TRUE(has(screen, "not asked again")) << screen;
+  EXPECT_FALSE(has(screen, "public")) << screen;
+  EXPECT_TRUE(dns->log().empty());
+}
+
+TEST_F(E2eNetworkTerminal, ACommandThatReadsTheTerminalMeanwhileGoesOnAfterwards) {
+  const auto screen = at_terminal("(curl -sS http://www.example.org/ >body; echo fetched) & read "
+                                  "line; wait; echo got:$line; cat body",
+                                  "y\nhello\n");
+  EXPECT_TRUE(has(screen, "fetched")) << screen;
+  EXPECT_TRUE(has(screen, "got:hello")) << screen;
+  EXPECT_TRUE(has(screen, "public")) << screen;
+}
+
+} // namespace
