@@ -3,6 +3,7 @@
 // on the way is a deny with the reason.
 import type { ExtensionContext } from "@earendil-works/pi-coding-agent";
 import type { orchestrator } from "./orchestrator.ts";
+import { unless_aborted } from "./waiting.ts";
 
 /** As in docs/protocol.md. */
 export interface approval_request {
@@ -61,7 +62,7 @@ export class approvals {
     let answer: approval_answer;
     try {
       if (!context) throw new Error("there is no Pi session to ask in");
-      answer = await until(over.signal, this.#decide(request, context, over.signal));
+      answer = await unless_aborted(this.#decide(request, context, over.signal), over.signal);
     } catch (error) {
       answer = { action: "deny", source: "piorch", reason: error instanceof Error ? error.message : String(error) };
     } finally {
@@ -167,17 +168,4 @@ export function visible(text: string, limit: number) {
     char === "\n" ? "⏎" : `\\u{${char.codePointAt(0)!.toString(16)}}`,
   );
   return shown.length > limit ? `${shown.slice(0, limit)}… (${shown.length - limit} more characters)` : shown;
-}
-
-async function until<Value>(signal: AbortSignal, promise: Promise<Value>): Promise<Value> {
-  let fail = (_: Error) => {};
-  const aborted = new Promise<never>((_, reject) => (fail = reject));
-  const on_abort = () => fail(signal.reason);
-  if (signal.aborted) on_abort();
-  signal.addEventListener("abort", on_abort, { once: true });
-  try {
-    return await Promise.race([promise, aborted]);
-  } finally {
-    signal.removeEventListener("abort", on_abort);
-  }
 }

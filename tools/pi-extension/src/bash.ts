@@ -3,6 +3,7 @@ import type { BashOperations } from "@earendil-works/pi-coding-agent";
 import { randomUUID } from "node:crypto";
 import { sandbox_environment } from "./environment.ts";
 import type { orchestrator } from "./orchestrator.ts";
+import { unless_aborted } from "./waiting.ts";
 
 interface run_result {
   exitCode: number | null;
@@ -10,6 +11,12 @@ interface run_result {
   timedOut: boolean;
   cancelled: boolean;
 }
+
+/** Pi's words for what ended a command early; any other error is shown as it is. */
+const aborted = () => new Error("aborted");
+const timed_out = (seconds: number | undefined) => new Error(`timeout:${seconds}`);
+const refused = (error: unknown) =>
+  error instanceof Error && !/^(?:aborted$|timeout:)/.test(error.message) ? new Error(`piorch: ${error.message}`) : error;
 
 /** How long a cancelled command may take to end before Pi goes on without its result. */
 const cancel_limit_ms = 5_000;
@@ -32,21 +39,19 @@ export class sandboxed_bash {
 
   async #run(command: string, cwd: string, shell: string | undefined, options: Parameters<BashOperations["exec"]>[2]) {
     const { signal, timeout } = options;
-    const aborted = () => new Error("aborted"); // the word that Pi knows
-    if (signal?.aborted) throw aborted();
-    const piorch = await this.#piorch.connect();
-    if (signal?.aborted) throw aborted();
-
     const id = randomUUID();
-    this.#output.set(id, options.onData);
+    let cancel = () => {};
     let overdue: NodeJS.Timeout | undefined;
-    let give_up = (_: Error) => {};
-    const cancel = () => {
-      overdue = setTimeout(() => give_up(aborted()), cancel_limit_ms);
-      piorch.call("command.cancel", { id }).catch(() => {});
-    };
-    signal?.addEventListener("abort", cancel, { once: true });
     try {
+      if (signal?.aborted) throw aborted(); // and start nothing
+      const piorch = await unless_aborted(this.#piorch.connect(), signal);
+      this.#output.set(id, options.onData);
+      let give_up = (_: Error) => {};
+      cancel = () => {
+        overdue = setTimeout(() => give_up(aborted()), cancel_limit_ms);
+        piorch.call("command.cancel", { id }).catch(() => {});
+      };
+      signal?.addEventListener("abort", cancel, { once: true });
       const result = await Promise.race([
         piorch.call<run_result>("command.run", {
           id,
@@ -59,10 +64,10 @@ export class sandboxed_bash {
         new Promise<never>((_, reject) => (give_up = reject)),
       ]);
       if (result.cancelled) throw aborted();
-      if (result.timedOut) throw new Error(`timeout:${timeout}`);
+      if (result.timedOut) throw timed_out(timeout);
       return { exitCode: result.exitCode ?? (result.signal === null ? null : 128 + result.signal) };
     } catch (error) {
-      throw signal?.aborted ? aborted() : error;
+      throw signal?.aborted ? aborted() : refused(error);
     } finally {
       clearTimeout(overdue);
       signal?.removeEventListener("abort", cancel);

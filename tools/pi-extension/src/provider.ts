@@ -41,7 +41,7 @@ export function piorch(cwd: string, args: string[]): Promise<string> {
 }
 
 const tool_name = "subagent";
-const comes_from = (tool: ToolInfo) => tool.sourceInfo.source || tool.sourceInfo.path;
+const comes_from = (tool: ToolInfo) => tool.sourceInfo.path;
 const is_pi_subagents = (tool: ToolInfo) =>
   [tool.sourceInfo.source, tool.sourceInfo.path, tool.sourceInfo.baseDir ?? ""].some((place) =>
     /(?:^|[/\\:])pi-subagents(?:[/\\@]|$)/.test(place),

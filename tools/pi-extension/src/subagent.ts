@@ -6,6 +6,7 @@ import { progress } from "./progress.ts";
 import { rpc_error } from "./rpc.ts";
 import { describe, type session_document, table } from "./session_text.ts";
 import { render_call, render_result } from "./subagent_view.ts";
+import { unless_aborted } from "./waiting.ts";
 
 const actions = ["start", "follow_up", "wait", "status", "stop", "handoff"] as const;
 
@@ -84,9 +85,8 @@ export function subagent_tool(piorch: orchestrator, thinking_level: () => string
     // Everything that can be refused is refused before a session exists.
     const model =
       action === "start" || action === "handoff" ? chosen_model(params.model, ctx, thinking_level()) : undefined;
-    signal?.throwIfAborted();
-    const server = await piorch.connect();
     try {
+      const server = await unless_aborted(piorch.connect(), signal);
       switch (action) {
         case "start":
         case "handoff":
@@ -145,7 +145,7 @@ export function subagent_tool(piorch: orchestrator, thinking_level: () => string
     const background = params.background === true;
     const asked = server.call<answer>("session.followUp", { sessionId, task, background });
     if (background) {
-      const answer = await unless_aborted(asked, signal, () => {});
+      const answer = await unless_aborted(asked, signal);
       return done("follow_up", answer, `It works in the background. ${ask_again(answer.session)}`);
     }
     try {
@@ -162,7 +162,7 @@ export function subagent_tool(piorch: orchestrator, thinking_level: () => string
       on_update({ content: [{ type: "text", text }], details: { action, steps, ...(session && { session }) } });
     });
     try {
-      return await unless_aborted(answer, signal, () => {});
+      return await unless_aborted(answer, signal);
     } finally {
       followed?.end();
     }
@@ -196,25 +196,6 @@ function check(action: string, params: subagent_params) {
 function chosen_model(reference: string | undefined, ctx: ExtensionContext, thinking: string) {
   if (reference !== undefined) return resolve_model(reference, ctx.modelRegistry.getAvailable(), ctx.model);
   return ctx.model && `${ctx.model.provider}/${ctx.model.id}:${thinking}`;
-}
-
-/** The promise's value, or a rejection as soon as the signal fires. */
-async function unless_aborted<Value>(promise: Promise<Value>, signal: AbortSignal | undefined, on_abort: () => void) {
-  if (!signal) return promise;
-  let abort = () => {};
-  const aborted = new Promise<never>((_, reject) => {
-    abort = () => {
-      on_abort();
-      reject(new Error("aborted"));
-    };
-  });
-  if (signal.aborted) abort();
-  signal.addEventListener("abort", abort, { once: true });
-  try {
-    return await Promise.race([promise, aborted]);
-  } finally {
-    signal.removeEventListener("abort", abort);
-  }
 }
 
 function done(action: string, { session, text }: answer, note?: string) {
