@@ -77,7 +77,7 @@ result<bwrap_arguments> make_bwrap_arguments(const plan& p, int first_fd) {
   // starts has any capability.
   for (const char* word :
        {"--die-with-parent", "--as-pid-1", "--cap-drop", "ALL", "--cap-add", "CAP_SYS_ADMIN",
-        "--cap-add", "CAP_SETPCAP", "--cap-add", "CAP_SYS_PTRACE", "--hostname", "sandbox"})
+        "--cap-add", "CAP_SETPCAP", "--cap-add", "CAP_SYS_PTRACE"})
     o.emplace_back(word);
   for (const mount_op& op : p.outer) {
     if (op.kind == kind::tmpfs) {

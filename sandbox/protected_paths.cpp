@@ -75,20 +75,71 @@ bool ends_with(std::string_view text, std::string_view end) {
   return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
 }
 
-// A path that exists, by the name it really has: through a link it is what the
-// link leads to, and only if that is inside the workspace.
-void add_present(const std::string& workspace, const std::string& relative, std::string_view reason,
-                 std::vector<protected_path>& out) {
-  const auto real = canonical(join(workspace, relative));
-  if (!real || !is_within(*real, workspace) || *real == workspace) {
-    out.push_back({relative, std::string(reason), false}); // dangling, or leads out
-    return;
+constexpr unsigned max_links = 40; // as the kernel's own bound
+
+// The components of `path` before those of `rest`.
+void prepend(std::string_view path, std::vector<std::string>& rest) {
+  std::vector<std::string> parts;
+  while (!path.empty()) {
+    const auto slash = std::min(path.find('/'), path.size());
+    if (slash > 0 && path.substr(0, slash) != ".")
+      parts.emplace_back(path.substr(0, slash));
+    path.remove_prefix(std::min(slash + 1, path.size()));
   }
-  const std::string name = relative_to(*real, workspace);
-  out.push_back({name,
-                 name == relative ? std::string(reason)
-                                  : std::string(reason) + " (" + relative + " leads here)",
-                 true});
+  rest.insert(rest.begin(), parts.begin(), parts.end());
+}
+
+std::string joined(const std::vector<std::string>& parts) {
+  std::string out;
+  for (const std::string& part : parts)
+    out += (out.empty() ? "" : "/") + part;
+  return out;
+}
+
+// Follows a protected name as far as it stays in the workspace. Every link on
+// the way is protected like the name itself (another link in its place would
+// lead elsewhere), and so is what they lead to.
+void add_followed(const std::string& workspace, const std::string& relative,
+                  std::string_view reason, std::vector<protected_path>& out) {
+  std::vector<std::string> here, rest;
+  prepend(relative, rest);
+  bool followed = false;
+  for (unsigned links = 0; !rest.empty();) {
+    const std::string part = rest.front();
+    rest.erase(rest.begin());
+    if (part == "..") {
+      if (here.empty())
+        return; // leads out, where nothing is writable
+      here.pop_back();
+      continue;
+    }
+    here.push_back(part);
+    const std::string path = join(workspace, joined(here));
+    char target[4096];
+    const ssize_t n = ::readlink(path.c_str(), target, sizeof target);
+    if (n < 0)
+      continue; // not a link, or not there
+    if (++links > max_links || n == static_cast<ssize_t>(sizeof target))
+      return;
+    out.push_back({joined(here), std::string(reason) + " (a link)", true});
+    followed = true;
+    here.pop_back();
+    std::string_view to(target, static_cast<std::size_t>(n));
+    if (to.front() == '/') {
+      if (!is_within(to, workspace))
+        return;
+      to.remove_prefix(workspace.size());
+      here.clear();
+    }
+    prepend(to, rest);
+  }
+  if (here.empty())
+    return; // the workspace itself
+  const std::string name = joined(here);
+  out.push_back(
+      {name,
+       followed ? std::string(reason) + " (" + relative + " leads here)" : std::string(reason),
+       exists(join(workspace, name))});
 }
 
 class walker {
@@ -129,7 +180,7 @@ private:
     if (name == ".git" && !prefix.empty())
       out_.repositories.push_back(prefix.substr(0, prefix.size() - 1));
     if (is_secret_name(name, directory) || (type == DT_LNK && is_secret_name(name, true)))
-      add_present(workspace_, prefix + name, is_secret, out_.secrets);
+      add_followed(workspace_, prefix + name, is_secret, out_.secrets);
     else if (directory && level < limits::secret_walk_depth &&
              std::find(skipped_directories.begin(), skipped_directories.end(), name) ==
                  skipped_directories.end())
@@ -159,13 +210,8 @@ bool is_secret_name(const std::string& name, bool directory) {
 
 std::vector<protected_path> protect_fixed_names(const std::string& workspace) {
   std::vector<protected_path> out;
-  for (const fixed_name& f : fixed_names) {
-    const std::string path(f.path);
-    if (exists(join(workspace, path)))
-      add_present(workspace, path, f.reason, out);
-    else
-      out.push_back({path, std::string(f.reason), false});
-  }
+  for (const fixed_name& f : fixed_names)
+    add_followed(workspace, std::string(f.path), f.reason, out);
   return out;
 }
 

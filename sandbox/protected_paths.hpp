@@ -8,14 +8,14 @@
 namespace piorch::sandbox {
 
 struct protected_path {
-  std::string path; // relative to its root, canonical when present
+  std::string path; // relative to its root, no link above the last component
   std::string reason;
   bool present = false;
 };
 
 // The names below the workspace root that are protected whether or not they
-// exist, present or not; links are resolved, and what they lead to inside the
-// workspace is protected instead (a link that leads out is not writable anyway).
+// exist, present or not. Of a name that is a link, the link is protected and what
+// it leads to inside the workspace (what lies outside is not writable anyway).
 std::vector<protected_path> protect_fixed_names(const std::string& workspace);
 
 // Secrets and nested Git repositories found by a walk of at most four levels

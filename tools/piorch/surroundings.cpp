@@ -39,8 +39,9 @@ result<surroundings> look_around() {
   if (const char* path = std::getenv("PATH"))
     out.policy.search_path = path;
   char here[PATH_MAX];
-  if (::getcwd(here, sizeof here))
-    out.current_directory = here;
+  if (!::getcwd(here, sizeof here))
+    return error{failure::usage, "the current directory no longer exists; change to another one"};
+  out.current_directory = here;
   return out;
 }
 
