@@ -48,6 +48,22 @@ using remote_broker_handle = caf::typed_actor<
 using command_handle =
     broker_owner_handle::extend<caf::reacts_to<cancel_command>, caf::reacts_to<grant_output>>;
 
+// Whoever sends session_events.
+using event_source_handle = caf::typed_actor<caf::reacts_to<events_taken>>;
+
+// One client connection.
+using client_handle =
+    caf::typed_actor<caf::reacts_to<client_asked>, caf::reacts_to<client_answered>,
+                     caf::reacts_to<client_written>, caf::reacts_to<client_gone>,
+                     caf::reacts_to<command_chunk>, caf::reacts_to<command_done>,
+                     caf::reacts_to<session_events>, caf::reacts_to<close_client>>;
+
+// Knows who is there, and ends everything.
+using keeper_handle =
+    caf::typed_actor<caf::reacts_to<watch_client>, caf::reacts_to<watch_command>,
+                     caf::replies_to<end_everything>::with<done>, caf::reacts_to<end_and_leave>,
+                     caf::reacts_to<leave>, caf::reacts_to<idle_over>>;
+
 // Counts, starts and finds sessions.
 using supervisor_handle =
     caf::typed_actor<caf::replies_to<ipc::session_start_params>::with<ipc::session_answer>,

@@ -151,8 +151,37 @@ struct command_chunk {
   bool is_stderr;
   std::string bytes;
 };
-// Client -> command.
+// Client or keeper -> command: end it; command_done follows.
 struct cancel_command {};
+// Command -> client, its last word.
+struct command_done {
+  std::string id;
+  ipc::command_run_result how;
+  std::optional<error> problem; // it was not run, or nobody knows how it ended
+};
+
+// -- the orchestrator: the keeper, which knows whether anybody needs us ------------
+
+// Connection -> keeper: a client, a command, to be watched until it is down.
+struct watch_client {
+  caf::actor client;
+  bool is_private = false; // its end is the end of this orchestrator
+};
+struct watch_command {
+  caf::actor command;
+};
+// Client (shutdown) -> keeper: end every command and session, then answer.
+struct end_everything {};
+// System (a signal) -> keeper: the same, then the process ends.
+struct end_and_leave {};
+// Keeper -> client, when the process ends: nothing more will come.
+struct close_client {};
+// Client -> keeper: the answer to its shutdown is on its way; the process may end.
+struct leave {};
+// Keeper -> itself.
+struct idle_over {
+  std::uint64_t since; // number of the change after which nothing happened
+};
 
 // -- the orchestrator: the supervisor, for sessions -------------------------------
 // Most requests are the protocol's own params (ipc/protocol.hpp); refusals come as
@@ -314,6 +343,14 @@ CAF_ADD_TYPE_ID(piorch, (piorch::actors::client_written))
 CAF_ADD_TYPE_ID(piorch, (piorch::actors::client_gone))
 CAF_ADD_TYPE_ID(piorch, (piorch::actors::command_chunk))
 CAF_ADD_TYPE_ID(piorch, (piorch::actors::cancel_command))
+CAF_ADD_TYPE_ID(piorch, (piorch::actors::command_done))
+CAF_ADD_TYPE_ID(piorch, (piorch::actors::watch_client))
+CAF_ADD_TYPE_ID(piorch, (piorch::actors::watch_command))
+CAF_ADD_TYPE_ID(piorch, (piorch::actors::end_everything))
+CAF_ADD_TYPE_ID(piorch, (piorch::actors::close_client))
+CAF_ADD_TYPE_ID(piorch, (piorch::actors::end_and_leave))
+CAF_ADD_TYPE_ID(piorch, (piorch::actors::leave))
+CAF_ADD_TYPE_ID(piorch, (piorch::actors::idle_over))
 CAF_ADD_TYPE_ID(piorch, (piorch::actors::follow_session))
 CAF_ADD_TYPE_ID(piorch, (piorch::actors::unfollow_session))
 CAF_ADD_TYPE_ID(piorch, (piorch::actors::session_events))
@@ -379,6 +416,14 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(piorch::actors::client_written)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(piorch::actors::client_gone)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(piorch::actors::command_chunk)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(piorch::actors::cancel_command)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(piorch::actors::command_done)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(piorch::actors::watch_client)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(piorch::actors::watch_command)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(piorch::actors::end_everything)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(piorch::actors::close_client)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(piorch::actors::end_and_leave)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(piorch::actors::leave)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(piorch::actors::idle_over)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(piorch::actors::follow_session)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(piorch::actors::unfollow_session)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(piorch::actors::session_events)

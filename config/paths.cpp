@@ -108,6 +108,8 @@ result<paths> resolve_paths(const path_inputs& from) {
 
 std::string libexec_dir(std::string_view exe_path) {
   const std::filesystem::path bin = std::filesystem::path(exe_path).parent_path();
+  if (bin.filename() == "piorch" && bin.parent_path().filename() == "libexec")
+    return normal(bin.native()); // a helper itself
   return normal((bin / ".." / "libexec" / "piorch").native());
 }
 

@@ -45,7 +45,8 @@ path_inputs read_path_inputs();
 result<paths> resolve_paths(const path_inputs& from);
 
 // Where the helpers of the program at `exe_path` are installed: ../libexec/piorch
-// from its directory. The build tree has the same layout.
+// from its directory, or that directory itself when it is a helper. The build tree
+// has the same layout.
 std::string libexec_dir(std::string_view exe_path);
 
 // The same for this process, by /proc/self/exe.

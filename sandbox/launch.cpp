@@ -110,7 +110,8 @@ result<ipc::unique_fd> make_job(const policy& p, const std::vector<std::string>&
 result<std::string> find_bwrap(const std::string& workspace) {
   for (const char* path : {"/usr/bin/bwrap", "/usr/local/bin/bwrap", "/bin/bwrap"}) {
     const auto real = canonical(path);
-    if (real && !is_within(*real, workspace) && ::access(real->c_str(), X_OK) == 0)
+    if (real && (workspace.empty() || !is_within(*real, workspace)) &&
+        ::access(real->c_str(), X_OK) == 0)
       return *real;
   }
   return error{failure::sandbox_unavailable,

@@ -101,6 +101,7 @@ TEST(ConfigPaths, HelpersAreBesideTheProgram) {
   EXPECT_EQ(libexec_dir("/usr/local/bin/piorch"), "/usr/local/libexec/piorch");
   EXPECT_EQ(libexec_dir("/opt/piorch/bin/piorch"), "/opt/piorch/libexec/piorch");
   EXPECT_EQ(libexec_dir("/bin/piorch"), "/libexec/piorch");
+  EXPECT_EQ(libexec_dir("/opt/libexec/piorch/piorch-broker"), "/opt/libexec/piorch");
   const auto own = own_libexec_dir();
   ASSERT_TRUE(own);
   EXPECT_THAT(*own, HasSubstr("/libexec/piorch"));

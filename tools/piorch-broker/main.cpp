@@ -1,12 +1,15 @@
 // piorch-broker: the process behind one sandbox. Not for people; `piorch exec`
 // becomes it, and the orchestrator starts it.
 //   piorch-broker exec FD    FD is the memfd of sandbox/hand_over
+//   piorch-broker serve FD   FD is a socket of ipc/channel
 #include "tools/piorch-broker/exec_broker.hpp"
+#include "tools/piorch-broker/serve_broker.hpp"
 
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <fcntl.h>
 
 int main(int argc, char** argv) {
   // Before any thread exists: all of them inherit the mask. SIGTSTP and SIGCONT
@@ -16,6 +19,12 @@ int main(int argc, char** argv) {
   for (const int n : {SIGTSTP, SIGCONT, SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT})
     sigdelset(&set, n);
   ::pthread_sigmask(SIG_SETMASK, &set, nullptr);
+  if (argc == 3 && std::strcmp(argv[1], "serve") == 0) {
+    piorch::ipc::unique_fd channel(std::atoi(argv[2]));
+    ::fcntl(channel.get(), F_SETFD, FD_CLOEXEC);
+    ::signal(SIGPIPE, SIG_IGN);
+    piorch::broker::run_serve(std::move(channel));
+  }
   if (argc != 3 || std::strcmp(argv[1], "exec") != 0) {
     std::fputs("piorch-broker: started by piorch only\n", stderr);
     return 125;

@@ -43,6 +43,7 @@ int doctor_command(const arguments& args);
 int exec_command(const arguments& args);
 int help_command(const arguments& args);
 int policy_command(const arguments& args);
+int serve_command(const arguments& args);
 int version_command(const arguments& args);
 
 extern const command_help config_help;
@@ -50,6 +51,7 @@ extern const command_help doctor_help;
 extern const command_help exec_help;
 extern const command_help help_help;
 extern const command_help policy_help;
+extern const command_help serve_help;
 extern const command_help version_help;
 
 } // namespace piorch::cli

@@ -1,25 +1,12 @@
-// What a command learns about the machine and the user before it does anything:
-// trusted settings, paths, the inputs of the policy. Main thread.
+// What a command learns about the machine and the user before it does anything.
 #pragma once
 
-#include "config/paths.hpp"
-#include "config/settings.hpp"
-#include "sandbox/policy.hpp"
-
-#include <string>
+#include "sandbox/surroundings.hpp"
 
 namespace piorch::cli {
 
-struct surroundings {
-  config::paths paths;
-  config::loaded_settings settings;
-  sandbox::policy_inputs policy; // workspace still empty
-  std::string current_directory;
-};
-
-result<surroundings> look_around();
-
-// An absolute path for what the user wrote, relative to `base`; not resolved.
-std::string absolute(const std::string& written, const std::string& base);
+using sandbox::absolute;
+using sandbox::look_around;
+using sandbox::surroundings;
 
 } // namespace piorch::cli

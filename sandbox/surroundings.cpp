@@ -1,4 +1,4 @@
-#include "tools/piorch/surroundings.hpp"
+#include "sandbox/surroundings.hpp"
 
 #include "sandbox/files.hpp"
 
@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <unistd.h>
 
-namespace piorch::cli {
+namespace piorch::sandbox {
 
 result<surroundings> look_around() {
   surroundings out;
@@ -23,18 +23,17 @@ result<surroundings> look_around() {
   if (!libexec)
     return std::move(libexec).failed();
   out.policy.libexec_dir = *libexec;
-  out.policy.program = sandbox::canonical("/proc/self/exe").value_or("");
+  out.policy.program = canonical("/proc/self/exe").value_or("");
   for (const std::string& home : {out.paths.home, inputs.passwd_home})
-    if (const auto real = sandbox::canonical(home); real && !home.empty())
+    if (const auto real = canonical(home); real && !home.empty())
       if (out.policy.homes.empty() || out.policy.homes.front() != *real)
         out.policy.homes.push_back(*real);
-  out.policy.temp_dir = sandbox::canonical(out.paths.temp_dir).value_or(out.paths.temp_dir);
-  out.policy.agent_dir = sandbox::canonical(out.paths.agent_dir).value_or(out.paths.agent_dir);
+  out.policy.temp_dir = canonical(out.paths.temp_dir).value_or(out.paths.temp_dir);
+  out.policy.agent_dir = canonical(out.paths.agent_dir).value_or(out.paths.agent_dir);
   for (const std::string& file : {out.paths.settings_file, out.paths.legacy_settings}) {
     // Its directory in the spelling that the policy compares with.
-    const std::string dir = sandbox::parent_of(file);
-    out.policy.trusted_files.push_back(
-        sandbox::join(sandbox::canonical(dir).value_or(dir), sandbox::relative_to(file, dir)));
+    const std::string dir = parent_of(file);
+    out.policy.trusted_files.push_back(join(canonical(dir).value_or(dir), relative_to(file, dir)));
   }
   if (const char* path = std::getenv("PATH"))
     out.policy.search_path = path;
@@ -46,7 +45,7 @@ result<surroundings> look_around() {
 }
 
 std::string absolute(const std::string& written, const std::string& base) {
-  return !written.empty() && written.front() == '/' ? written : sandbox::join(base, written);
+  return !written.empty() && written.front() == '/' ? written : join(base, written);
 }
 
-} // namespace piorch::cli
+} // namespace piorch::sandbox

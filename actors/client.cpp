@@ -1,0 +1,226 @@
+#include "actors/client.hpp"
+
+#include "actors/command.hpp"
+#include "actors/failures.hpp"
+#include "config/limits.hpp"
+
+#include <nlohmann/json.hpp>
+
+namespace piorch::actors {
+
+namespace {
+
+// Answers that come at once or never; and those that take as long as a run takes.
+constexpr span soon = std::chrono::seconds(10);
+constexpr span whenever = std::chrono::hours(24 * 366);
+constexpr span until_gone = std::chrono::seconds(30);
+
+std::string text_of(const ipc::session_answer& a) { return ipc::write_text(a); }
+std::string text_of(const ipc::session_status_result& a) { return ipc::write_text(a); }
+std::string text_of(const ipc::session_follow_result& a) { return ipc::write(a).dump(); }
+std::string text_of(const done&) { return "{}"; }
+
+} // namespace
+
+void client_state::begin(client_port port, client_services services) {
+  port_ = std::move(port);
+  services_ = std::move(services);
+}
+
+void client_state::on_asked(const client_asked& asked) {
+  if (!initialized_ && !std::holds_alternative<ipc::initialize_params>(asked.call)) {
+    if (asked.id.present())
+      send(ipc::rpc_failure(asked.id, {ipc::rpc_code::invalid_request,
+                                       "the first request must be \"initialize\"", nullptr}));
+    return;
+  }
+  if (++in_flight_ > limits::client_requests)
+    return refuse(asked.id,
+                  {failure::limit_reached, "too many requests in flight (" +
+                                               std::to_string(limits::client_requests) +
+                                               "); wait for answers before sending more"});
+  std::visit([&](const auto& params) { carry_out(asked.id, params); }, asked.call);
+}
+
+void client_state::carry_out(const ipc::rpc_id& id, const ipc::initialize_params&) {
+  initialized_ = true;
+  answer_text(id, ipc::write(services_.about).dump());
+}
+
+// --- commands ---
+
+void client_state::carry_out(const ipc::rpc_id& id, const ipc::command_run_params& p) {
+  if (commands_.count(p.id) != 0)
+    return refuse(id,
+                  {failure::usage, "\"id\" must be new: a command \"" + p.id + "\" is running"});
+  command_handle command =
+      self_->spawn(command_actor, client_handle(self_), p, services_.start_broker);
+  tell(self_, services_.keeper, watch_command{caf::actor_cast<caf::actor>(command)});
+  commands_.emplace(p.id, running{id, std::move(command)});
+}
+
+// A command that has ended meanwhile is no mistake of the client.
+void client_state::carry_out(const ipc::rpc_id& id, const ipc::command_cancel_params& p) {
+  if (const auto command = commands_.find(p.id); command != commands_.end())
+    tell(self_, command->second.actor, cancel_command{});
+  answer_text(id, "{}");
+}
+
+void client_state::on_chunk(const command_chunk& chunk) {
+  const auto command = commands_.find(chunk.id);
+  if (command == commands_.end())
+    return;
+  send(ipc::command_output_line(chunk.id, chunk.is_stderr, chunk.bytes),
+       [this, to = command->second.actor, bytes = chunk.bytes.size()] {
+         tell(self_, to, grant_output{bytes});
+       });
+}
+
+void client_state::on_done(const command_done& done) {
+  const auto command = commands_.find(done.id);
+  if (command == commands_.end())
+    return;
+  const ipc::rpc_id id = command->second.asked_by;
+  commands_.erase(command);
+  if (done.problem)
+    refuse(id, *done.problem);
+  else
+    answer_text(id, ipc::write(done.how).dump());
+}
+
+// --- sessions ---
+
+template <class Answer, class Question>
+void client_state::ask_supervisor(const ipc::rpc_id& id, const Question& what, span limit) {
+  if (!services_.supervisor)
+    return refuse(id, {failure::sandbox_unavailable, "this orchestrator runs no sessions"});
+  ask(self_, limit, services_.supervisor, what)
+      .then([this, id](const Answer& answer) { answer_text(id, text_of(answer)); },
+            [this, id](const caf::error& e) { refuse(id, why(self_->system(), e, "supervisor")); });
+}
+
+void client_state::carry_out(const ipc::rpc_id& id, const ipc::session_start_params& p) {
+  ask_supervisor<ipc::session_answer>(id, p, whenever);
+}
+void client_state::carry_out(const ipc::rpc_id& id, const ipc::session_follow_up_params& p) {
+  ask_supervisor<ipc::session_answer>(id, p, whenever);
+}
+void client_state::carry_out(const ipc::rpc_id& id, const ipc::session_handoff_params& p) {
+  ask_supervisor<ipc::session_answer>(id, p, whenever);
+}
+void client_state::carry_out(const ipc::rpc_id& id, const ipc::session_wait_params& p) {
+  ask_supervisor<ipc::session_answer>(id, p, whenever);
+}
+void client_state::carry_out(const ipc::rpc_id& id, const ipc::session_status_params& p) {
+  ask_supervisor<ipc::session_status_result>(id, p, soon);
+}
+void client_state::carry_out(const ipc::rpc_id& id, const ipc::session_abort_params& p) {
+  ask_supervisor<done>(id, p, until_gone);
+}
+void client_state::carry_out(const ipc::rpc_id& id, const ipc::session_stop_params& p) {
+  ask_supervisor<done>(id, p, until_gone);
+}
+void client_state::carry_out(const ipc::rpc_id& id, const ipc::session_follow_params& p) {
+  const follow_session what{p, caf::actor_cast<caf::actor>(client_handle(self_))};
+  ask_supervisor<ipc::session_follow_result>(id, what, soon);
+}
+void client_state::carry_out(const ipc::rpc_id& id, const ipc::session_unfollow_params& p) {
+  if (services_.supervisor)
+    tell(self_, services_.supervisor,
+         unfollow_session{p.session_id, caf::actor_cast<caf::actor>(client_handle(self_))});
+  answer_text(id, "{}");
+}
+
+void client_state::on_events(const session_events& events) {
+  const auto from = caf::actor_cast<event_source_handle>(self_->current_sender());
+  for (const auto& line : *events.lines)
+    send(line, [this, from, bytes = line.size()] {
+      if (from)
+        tell(self_, from, events_taken{bytes});
+    });
+}
+
+// --- approvals: nothing asks for any yet, so nothing is pending ---
+
+void client_state::carry_out(const ipc::rpc_id& id, const ipc::approval_list_params&) {
+  answer_text(id, ipc::write(ipc::approval_list_result{}).dump());
+}
+void client_state::carry_out(const ipc::rpc_id& id, const ipc::approval_answer_params& p) {
+  refuse(id, {failure::unknown_approval, "no approval \"" + p.id + "\" is pending"});
+}
+
+// --- the end ---
+
+void client_state::carry_out(const ipc::rpc_id& id, const ipc::shutdown_params&) {
+  const auto leave_now = [this] { tell(self_, services_.keeper, leave{}); };
+  ask(self_, until_gone, services_.keeper, end_everything{})
+      .then(
+          [this, id, leave_now](const done&) {
+            answer_text(id, "{}");
+            leave_now();
+          },
+          [this, id, leave_now](const caf::error& e) {
+            refuse(id, why(self_->system(), e, "orchestrator"));
+            leave_now();
+          });
+}
+
+void client_state::on_gone() {
+  out_.clear();
+  port_.shut();
+  self_->quit(); // commands watch us, sessions know who waits for them
+}
+
+// --- writing ---
+
+void client_state::answer_text(const ipc::rpc_id& id, const std::string& result_json) {
+  --in_flight_;
+  if (!id.present())
+    return;
+  std::string line = ipc::rpc_result_line(id, result_json);
+  if (line.size() > limits::protocol_line_bytes)
+    line = ipc::rpc_failure(id, {ipc::rpc_code::internal_error,
+                                 "the answer is longer than a line may be (16 MiB)", nullptr});
+  send(std::move(line));
+}
+
+void client_state::refuse(const ipc::rpc_id& id, const error& why) {
+  --in_flight_;
+  if (id.present())
+    send(ipc::rpc_failure(id, ipc::to_rpc(why)));
+}
+
+void client_state::send(std::string line, std::function<void()> written) {
+  out_.push_back({line.size() + 1, std::move(written)});
+  port_.send(std::move(line));
+}
+
+void client_state::on_written(std::size_t bytes) {
+  written_ += bytes;
+  while (!out_.empty() && written_ >= out_.front().bytes) {
+    written_ -= out_.front().bytes;
+    const auto written = std::move(out_.front().written);
+    out_.pop_front();
+    if (written)
+      written();
+  }
+}
+
+client_handle::behavior_type client_actor(client_state::pointer self, client_port port,
+                                          client_services services) {
+  harden(self);
+  auto& s = state(self);
+  s.begin(std::move(port), std::move(services));
+  return {
+      [=](const client_asked& asked) { state(self).on_asked(asked); },
+      [=](const client_answered&) {}, // nothing was asked of it
+      [=](const client_written& written) { state(self).on_written(written.bytes); },
+      [=](const client_gone&) { state(self).on_gone(); },
+      [=](const close_client&) { state(self).on_gone(); },
+      [=](const command_chunk& chunk) { state(self).on_chunk(chunk); },
+      [=](const command_done& done) { state(self).on_done(done); },
+      [=](const session_events& events) { state(self).on_events(events); },
+  };
+}
+
+} // namespace piorch::actors

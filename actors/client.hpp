@@ -1,0 +1,89 @@
+// The client actor: one per connection. Takes parsed requests, asks whoever can
+// answer them, all at once, and writes the answers as they come. Knows what has
+// left for the client, so that commands and sessions go no faster than it reads.
+#pragma once
+
+#include "actors/remote_broker.hpp"
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <string>
+
+namespace piorch::actors {
+
+// The connection; callable from any thread, also after its end.
+struct client_port {
+  std::function<void(std::string line)> send;
+  std::function<void()> shut; // after what was sent
+};
+
+// What a client may use of the orchestrator.
+struct client_services {
+  broker_starter start_broker;
+  supervisor_handle supervisor; // none: no sessions here
+  keeper_handle keeper;
+  ipc::initialize_result about; // the answer to initialize
+};
+
+class client_state {
+public:
+  static inline const char* name = "client";
+  using pointer = client_handle::stateful_pointer<client_state>;
+
+  explicit client_state(pointer self) : self_(self) {}
+
+  void begin(client_port port, client_services services);
+  void on_asked(const client_asked& asked);
+  void on_written(std::size_t bytes);
+  void on_chunk(const command_chunk& chunk);
+  void on_done(const command_done& done);
+  void on_events(const session_events& events);
+  void on_gone();
+
+private:
+  struct running {
+    ipc::rpc_id asked_by;
+    command_handle actor;
+  };
+
+  void carry_out(const ipc::rpc_id& id, const ipc::initialize_params& p);
+  void carry_out(const ipc::rpc_id& id, const ipc::command_run_params& p);
+  void carry_out(const ipc::rpc_id& id, const ipc::command_cancel_params& p);
+  void carry_out(const ipc::rpc_id& id, const ipc::session_start_params& p);
+  void carry_out(const ipc::rpc_id& id, const ipc::session_follow_up_params& p);
+  void carry_out(const ipc::rpc_id& id, const ipc::session_handoff_params& p);
+  void carry_out(const ipc::rpc_id& id, const ipc::session_wait_params& p);
+  void carry_out(const ipc::rpc_id& id, const ipc::session_status_params& p);
+  void carry_out(const ipc::rpc_id& id, const ipc::session_abort_params& p);
+  void carry_out(const ipc::rpc_id& id, const ipc::session_stop_params& p);
+  void carry_out(const ipc::rpc_id& id, const ipc::session_follow_params& p);
+  void carry_out(const ipc::rpc_id& id, const ipc::session_unfollow_params& p);
+  void carry_out(const ipc::rpc_id& id, const ipc::approval_list_params& p);
+  void carry_out(const ipc::rpc_id& id, const ipc::approval_answer_params& p);
+  void carry_out(const ipc::rpc_id& id, const ipc::shutdown_params& p);
+
+  template <class Answer, class Question>
+  void ask_supervisor(const ipc::rpc_id& id, const Question& what, span limit);
+  void answer_text(const ipc::rpc_id& id, const std::string& result_json);
+  void refuse(const ipc::rpc_id& id, const error& why);
+  void send(std::string line, std::function<void()> written = {});
+
+  pointer self_;
+  client_port port_;
+  client_services services_;
+  bool initialized_ = false;
+  std::size_t in_flight_ = 0;
+  std::map<std::string, running> commands_;
+  struct on_its_way {
+    std::size_t bytes;
+    std::function<void()> written;
+  };
+  std::deque<on_its_way> out_; // what the connection has not written yet
+  std::size_t written_ = 0;    // of the first of them
+};
+
+client_handle::behavior_type client_actor(client_state::pointer self, client_port port,
+                                          client_services services);
+
+} // namespace piorch::actors

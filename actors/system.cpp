@@ -1,0 +1,106 @@
+#include "actors/system.hpp"
+
+#include "actors/broker_process.hpp"
+#include "actors/connection.hpp"
+
+#include <boost/asio/post.hpp>
+#include <csignal>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+namespace piorch::actors {
+
+namespace asio = boost::asio;
+
+namespace {
+// An actor that does not end would hold the process for ever; this is the end of
+// waiting for it. The kernel takes care of the rest (brokers see their line end).
+constexpr unsigned last_resort_seconds = 15;
+} // namespace
+
+result<std::unique_ptr<orchestrator>> orchestrator::open(system_options options) {
+  auto directory = ipc::instance_directory::open(options.runtime_dir);
+  if (!directory)
+    return std::move(directory).failed();
+  std::unique_ptr<orchestrator> self(new orchestrator(std::move(options)));
+  self->directory_ = std::make_unique<ipc::instance_directory>(std::move(*directory));
+  auto listening = ipc::listener::open(self->io_, *self->directory_, self->options_.instance);
+  if (!listening)
+    return std::move(listening).failed();
+  self->listener_ = std::move(*listening);
+  return self;
+}
+
+orchestrator::orchestrator(system_options options)
+    : options_(std::move(options)), system_(config_), work_(io_.get_executor()), signals_(io_) {}
+
+void orchestrator::run(const sigset_t& end_signals) {
+  const auto start_broker = start_brokers_on(io_, options_.broker);
+  if (options_.make_supervisor)
+    supervisor_ = options_.make_supervisor(system_, start_broker);
+  keeper_options keeping;
+  keeping.supervisor = supervisor_;
+  keeping.idle_limit = options_.idle_limit;
+  keeping.end = [this] { std::call_once(over_once_, [this] { over_.set_value(); }); };
+  keeper_ = system_.spawn(keeper_actor, std::move(keeping));
+
+  watch_signals(end_signals);
+  if (options_.in)
+    asio::post(io_, [this] { greet(std::move(options_.in), std::move(options_.out)); });
+  listener_->start([this](ipc::unique_fd fd) { greet(std::move(fd), {}); });
+  thread_ = std::thread([this] { io_.run(); });
+  over_.get_future().wait();
+  end_in_order();
+}
+
+void orchestrator::greet(ipc::unique_fd in, ipc::unique_fd out) {
+  const bool is_private = static_cast<bool>(out);
+  client_services services;
+  services.start_broker = start_brokers_on(io_, options_.broker);
+  services.supervisor = supervisor_;
+  services.keeper = keeper_;
+  services.about = options_.about;
+  connect_client(
+      ipc::stream_session::make(io_, std::move(in), std::move(out)), [&](client_port port) {
+        client_handle client = system_.spawn(client_actor, std::move(port), std::move(services));
+        tell(keeper_, watch_client{caf::actor_cast<caf::actor>(client), is_private});
+        return client;
+      });
+}
+
+void orchestrator::watch_signals(const sigset_t& end_signals) {
+  signals_.assign(::signalfd(-1, &end_signals, SFD_CLOEXEC | SFD_NONBLOCK));
+  signals_.async_wait(asio::posix::descriptor_base::wait_read,
+                      [this](boost::system::error_code ec) {
+                        if (!ec)
+                          tell(keeper_, end_and_leave{});
+                      });
+}
+
+// facts: stop accepting; end what works; wait for the actors while the thread that
+// their last words need still runs; then that thread; then the system.
+void orchestrator::end_in_order() {
+  ::alarm(last_resort_seconds);
+  asio::post(io_, [this] {
+    listener_->close();
+    boost::system::error_code ignored;
+    signals_.close(ignored);
+  });
+  for (const auto& root :
+       {caf::actor_cast<caf::actor>(keeper_), caf::actor_cast<caf::actor>(supervisor_)})
+    if (root)
+      caf::anon_send_exit(root, caf::exit_reason::user_shutdown);
+  system_.await_all_actors_done();
+}
+
+orchestrator::~orchestrator() {
+  keeper_ = nullptr;
+  supervisor_ = nullptr;
+  work_.reset();
+  // Ends by itself when the last words are written (each connection has a second
+  // for that) and the last broker is reaped.
+  if (thread_.joinable())
+    thread_.join();
+}
+
+} // namespace piorch::actors

@@ -1,0 +1,191 @@
+#include "tools/piorch-broker/serve_broker.hpp"
+
+#include "tools/piorch-broker/sandbox_host.hpp"
+#include "tools/piorch-broker/streams.hpp"
+
+#include "ipc/channel.hpp"
+#include "sandbox/launch.hpp"
+#include "sandbox/remote_job.hpp"
+#include "sandbox/surroundings.hpp"
+
+#include <csignal>
+#include <fcntl.h>
+#include <optional>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace piorch::broker {
+
+namespace {
+
+namespace asio = boost::asio;
+using ipc::frame_type;
+
+constexpr int exit_not_run = 125; // contract, section 3
+
+std::uint64_t monotonic_us() {
+  return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::microseconds>(
+                                        std::chrono::steady_clock::now().time_since_epoch())
+                                        .count());
+}
+
+class serve_broker {
+public:
+  explicit serve_broker(ipc::unique_fd channel)
+      : channel_(ipc::channel::make(io_, std::move(channel))), streams_(io_, *channel_) {}
+
+  [[noreturn]] void run() {
+    channel_->start({[this](ipc::frame f) { take(f); }, [this] { streams_.credit(); },
+                     [this](const std::string&) { line_lost(); }});
+    io_.run();
+    ::_exit(0); // the report has been sent and nothing is pending
+  }
+
+private:
+  void take(ipc::frame f) {
+    switch (f.type) {
+      case frame_type::job:
+        if (!host_ && !over_)
+          start(f.payload);
+        break;
+      case frame_type::input:
+        streams_.input(f.payload);
+        break;
+      case frame_type::input_end:
+        streams_.input_end();
+        break;
+      case frame_type::signal:
+        if (host_ && f.payload.size() == 1)
+          host_->deliver(static_cast<unsigned char>(f.payload[0]));
+        break;
+      case frame_type::stop:
+        end(sandbox::end_reason::cancel);
+        break;
+      default: // approvals: nothing of ours waits for an answer; the rest is ours to say
+        break;
+    }
+  }
+
+  void start(std::string_view text) {
+    auto job = sandbox::read_job(text);
+    auto done = job ? launch(*job) : result<piorch::done>(job.failed());
+    if (!done)
+      return fail(done.failed());
+    host_.emplace(io_, next_,
+                  front{[this] { channel_->send(frame_type::started); },
+                        [this](const sandbox::refused_entry& r) { refused(r); },
+                        [this](const sandbox::exec_report& r) { ended(r); }},
+                  approver{}); // nobody is asked: what no rule allows is refused
+    streams_.start([this] { leave_if_done(); });
+  }
+
+  result<done> launch(const sandbox::remote_job& job) {
+    next_.begun_us = monotonic_us();
+    auto around = sandbox::look_around();
+    if (!around)
+      return std::move(around).failed();
+    auto ends = streams_.open(job.has_input);
+    if (!ends)
+      return std::move(ends).failed();
+    const config::settings& settings = around->settings.values;
+    around->policy.workspace = job.directory;
+    sandbox::launch_request request;
+    request.arguments = job.arguments;
+    request.variables = sandbox::environment(job.environment);
+    // Node.js and Pi are those of the client, not of whoever started the orchestrator.
+    if (const auto path = request.variables.value("PATH"); !path.empty())
+      around->policy.search_path = path;
+    request.directory = job.directory;
+    request.stdio = {job.has_input ? ends->input.get() : -1, ends->output.get(),
+                     ends->error_output.get()};
+    request.new_session = true;
+    sigemptyset(&request.signal_mask);
+    request.local_ports = settings.network.allowed_local_ports;
+    auto started = sandbox::launch(settings, around->policy, request);
+    if (!started)
+      return std::move(started).failed();
+    next_.bwrap = started->bwrap;
+    next_.channel = std::move(started->channel);
+    next_.job = std::move(started->job);
+    next_.diagnostics = std::move(started->diagnostics);
+    next_.temp = std::move(started->temp);
+    next_.workspace = started->rules.workspace;
+    next_.temp_dir = started->rules.temp_dir;
+    next_.command = job.command;
+    next_.time_limit = job.time_limit;
+    next_.ask = job.ask;
+    next_.trusted_file =
+        around->settings.file.empty() ? around->paths.settings_file : around->settings.file;
+    next_.settings = settings;
+    return done{};
+  }
+
+  void refused(const sandbox::refused_entry& r) {
+    channel_->send(frame_type::refused_file, sandbox::refused_text(r));
+  }
+
+  void end(sandbox::end_reason why) {
+    ending_ = true;
+    if (host_)
+      host_->end(why);
+    else if (!over_)
+      fail({failure::cancelled, "cancelled before it was started"});
+    if (report_)
+      streams_.give_up();
+  }
+
+  // The orchestrator is gone: so is everything that it wanted.
+  void line_lost() {
+    lost_ = true;
+    if (!host_ || report_)
+      ::_exit(1);
+    host_->end(sandbox::end_reason::hangup);
+  }
+
+  void ended(const sandbox::exec_report& r) {
+    report_ = r;
+    if (lost_)
+      ::_exit(1);
+    if (ending_)
+      streams_.give_up(); // what a consumer that gave up did not take is not waited for
+    leave_if_done();
+  }
+
+  void fail(const error& why) {
+    over_ = true;
+    channel_->send(frame_type::failed, sandbox::failure_text(why));
+    channel_->shut();
+  }
+
+  // The report is the last word: after the tree's end and after all output.
+  void leave_if_done() {
+    if (!report_ || over_ || !streams_.drained())
+      return;
+    const auto& how = report_->how;
+    if (!how.started && how.exit_code == exit_not_run)
+      return fail({how.cancelled ? failure::cancelled : failure::sandbox_unavailable,
+                   how.problem.empty() ? "ended before it was started" : how.problem});
+    over_ = true;
+    if (const std::string said = "piorch: " + how.problem + "\n";
+        !how.problem.empty() && said.size() <= channel_->credit()) // not found, not executable
+      channel_->stream(frame_type::error_output, said);
+    channel_->send(frame_type::exit_report, sandbox::report_json(*report_));
+    channel_->shut();
+  }
+
+  asio::io_context io_{1};
+  std::shared_ptr<ipc::channel> channel_;
+  streams streams_;
+  sandbox::hand_over next_;
+  std::optional<sandbox_host> host_;
+  std::optional<sandbox::exec_report> report_;
+  bool ending_ = false;
+  bool lost_ = false;
+  bool over_ = false;
+};
+
+} // namespace
+
+void run_serve(ipc::unique_fd channel) { serve_broker(std::move(channel)).run(); }
+
+} // namespace piorch::broker
