@@ -6,7 +6,7 @@ namespace {
 
 constexpr command table[] = {
     {&exec_help, exec_command},   {&policy_help, policy_command},   {&config_help, config_command},
-    {&serve_help, serve_command}, {&version_help, version_command},
+    {&serve_help, serve_command}, {&version_help, version_command}, {&help_help, help_command},
 };
 
 } // namespace
