@@ -1,5 +1,5 @@
 // The whole orchestrator: creates everything in order and ends it in the reverse
-// one (docs/architecture.md). Owns the Asio thread, the actor system, the socket
+// one (docs/ARCHITECTURE.md). Owns the Asio thread, the actor system, the socket
 // and, for a private instance, the connection on stdin and stdout.
 //
 // Made and destroyed on the main thread, after the signals it waits for have been

@@ -8,6 +8,27 @@
 
 namespace piorch::sandbox {
 
+policy_inputs inputs_of(const config::paths& paths, const config::path_inputs& read,
+                        const std::string& libexec_dir) {
+  policy_inputs out;
+  out.libexec_dir = libexec_dir;
+  out.program = canonical("/proc/self/exe").value_or("");
+  for (const std::string& home : {paths.home, read.passwd_home})
+    if (const auto real = canonical(home); real && !home.empty())
+      if (out.homes.empty() || out.homes.front() != *real)
+        out.homes.push_back(*real);
+  out.temp_dir = canonical(paths.temp_dir).value_or(paths.temp_dir);
+  out.agent_dir = canonical(paths.agent_dir).value_or(paths.agent_dir);
+  for (const std::string& file : {paths.settings_file, paths.legacy_settings}) {
+    // Its directory in the spelling that the policy compares with.
+    const std::string dir = parent_of(file);
+    out.trusted_files.push_back(join(canonical(dir).value_or(dir), relative_to(file, dir)));
+  }
+  if (const char* path = std::getenv("PATH"))
+    out.search_path = path;
+  return out;
+}
+
 result<surroundings> look_around() {
   surroundings out;
   const config::path_inputs inputs = config::read_path_inputs();
@@ -22,21 +43,7 @@ result<surroundings> look_around() {
   auto libexec = config::own_libexec_dir();
   if (!libexec)
     return std::move(libexec).failed();
-  out.policy.libexec_dir = *libexec;
-  out.policy.program = canonical("/proc/self/exe").value_or("");
-  for (const std::string& home : {out.paths.home, inputs.passwd_home})
-    if (const auto real = canonical(home); real && !home.empty())
-      if (out.policy.homes.empty() || out.policy.homes.front() != *real)
-        out.policy.homes.push_back(*real);
-  out.policy.temp_dir = canonical(out.paths.temp_dir).value_or(out.paths.temp_dir);
-  out.policy.agent_dir = canonical(out.paths.agent_dir).value_or(out.paths.agent_dir);
-  for (const std::string& file : {out.paths.settings_file, out.paths.legacy_settings}) {
-    // Its directory in the spelling that the policy compares with.
-    const std::string dir = parent_of(file);
-    out.policy.trusted_files.push_back(join(canonical(dir).value_or(dir), relative_to(file, dir)));
-  }
-  if (const char* path = std::getenv("PATH"))
-    out.policy.search_path = path;
+  out.policy = inputs_of(out.paths, inputs, *libexec);
   char here[PATH_MAX];
   if (!::getcwd(here, sizeof here))
     return error{failure::usage, "the current directory no longer exists; change to another one"};

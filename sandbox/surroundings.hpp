@@ -19,6 +19,10 @@ struct surroundings {
 
 result<surroundings> look_around();
 
+// The part that does not depend on the settings, for who goes on without them.
+policy_inputs inputs_of(const config::paths& paths, const config::path_inputs& read,
+                        const std::string& libexec_dir);
+
 // An absolute path for what the user wrote, relative to `base`; not resolved.
 std::string absolute(const std::string& written, const std::string& base);
 

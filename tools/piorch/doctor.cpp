@@ -1,37 +1,15 @@
 // `piorch doctor`: every prerequisite, tried for real, and how to fix it.
 #include "sandbox/examine.hpp"
 #include "sandbox/files.hpp"
+#include "sandbox/surroundings.hpp"
 #include "tools/piorch/commands.hpp"
 #include "tools/piorch/exit_status.hpp"
 #include "tools/piorch/output.hpp"
 
 #include <algorithm>
-#include <cstdlib>
 #include <unistd.h>
 
 namespace piorch::cli {
-
-namespace {
-
-// Not look_around(): a configuration that is not understood is a finding here.
-sandbox::policy_inputs inputs_of(const config::paths& paths, const config::path_inputs& read,
-                                 const std::string& libexec_dir) {
-  sandbox::policy_inputs out;
-  for (const std::string& home : {paths.home, read.passwd_home})
-    if (const auto real = sandbox::canonical(home); real && !home.empty())
-      if (out.homes.empty() || out.homes.front() != *real)
-        out.homes.push_back(*real);
-  out.temp_dir = sandbox::canonical(paths.temp_dir).value_or(paths.temp_dir);
-  out.agent_dir = paths.agent_dir;
-  out.trusted_files = {paths.settings_file, paths.legacy_settings};
-  out.libexec_dir = libexec_dir;
-  out.program = sandbox::canonical("/proc/self/exe").value_or("");
-  if (const char* path = std::getenv("PATH"))
-    out.search_path = path;
-  return out;
-}
-
-} // namespace
 
 int doctor_command(const arguments& args) {
   const auto given = parse_options(doctor_help.options, args);
@@ -48,8 +26,9 @@ int doctor_command(const arguments& args) {
       complain("doctor", why->text);
       return exit_failed;
     }
-  const auto all = sandbox::diagnose(sandbox::examine(*paths, config::load_settings(*paths),
-                                                      inputs_of(*paths, read, *libexec),
+  // Not look_around(): a configuration that is not understood is a finding here.
+  const auto from = sandbox::inputs_of(*paths, read, *libexec);
+  const auto all = sandbox::diagnose(sandbox::examine(*paths, config::load_settings(*paths), from,
                                                       sandbox::canonical(".").value_or("/")));
   const int printed =
       print(given->has("json") ? sandbox::findings_json(all)
