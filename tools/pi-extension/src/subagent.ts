@@ -131,13 +131,17 @@ export function subagent_tool(piorch: orchestrator, thinking_level: () => string
     if (params.background) return done(action, { session }, `It works in the background. ${ask_again(session)}`);
 
     const ends = action === "start";
+    let answer: answer;
     try {
       const waited = server.call<answer>("session.wait", { sessionId: session.id });
-      const answer = await watched(session.id, action, waited, signal, on_update);
-      return done(action, answer, ends ? undefined : ask_again(session));
+      answer = await watched(session.id, action, waited, signal, on_update);
     } finally {
       if (ends || signal?.aborted) await stop(session.id);
     }
+    if (!ends) return done(action, answer, ask_again(session));
+    // As it is now, with what the whole tree has used.
+    const { sessions } = await server.call<{ sessions: session_document[] }>("session.status", { sessionId: session.id });
+    return done(action, { ...answer, session: sessions[0] ?? answer.session });
   }
 
   async function follow_up(server: connection, params: subagent_params, signal: AbortSignal | undefined, on_update: update) {
