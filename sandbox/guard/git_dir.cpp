@@ -89,8 +89,8 @@ bool depends_on_surroundings(int parent, std::string_view name) {
 }
 
 verdict judge(int parent, std::string_view name, deed what, const char*& why) {
-  if (what != deed::make_directory && what != deed::move_away && what != deed::link_from &&
-      !is_sample(name) && is_hooks_dir(parent))
+  if (what != deed::move_away && what != deed::link_from && !is_sample(name) &&
+      is_hooks_dir(parent))
     return refuse(in_hooks, why);
   const git_name is = git_name_of(name);
   switch (is) {

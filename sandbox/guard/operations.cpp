@@ -85,11 +85,11 @@ int operations::make(place& at, deed what, action act) {
   int outcome = -EACCES;
   if (v != verdict::refuse) {
     outcome = act();
-    if (outcome >= 0 && v == verdict::allow && what != deed::make_directory &&
+    if (outcome >= 0 && v == verdict::allow &&
         depends_on_surroundings(at.parent, at.name)) {
       v = judge(at.parent, at.name, what, why);
       if (v == verdict::refuse) {
-        ::unlinkat(at.parent, at.name.c_str(), 0);
+        ::unlinkat(at.parent, at.name.c_str(), what == deed::make_directory ? AT_REMOVEDIR : 0);
         if (what == deed::create)
           ::close(outcome);
       }

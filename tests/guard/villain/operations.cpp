@@ -1,0 +1,4 @@
+#include "villain.hpp"
+namespace villain {
+int operations(unsigned) { return 0; }
+} // namespace villain

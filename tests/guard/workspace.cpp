@@ -1,0 +1,213 @@
+#include "tests/guard/workspace.hpp"
+
+#include <cstdio>
+#include <cstdlib>
+#include <fcntl.h>
+#include <fstream>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <sstream>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace piorch::test {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+std::string text_of(const fs::path& file) {
+  std::ostringstream out;
+  out << std::ifstream(file, std::ios::binary).rdbuf();
+  return out.str();
+}
+
+bool is_name(const fs::path& p) {
+  struct stat s {};
+  return ::lstat(p.c_str(), &s) == 0;
+}
+
+// The host's repository, made once for all tests of a program.
+const fs::path& repository() {
+  static const fs::path made = [] {
+    char name[] = "/var/tmp/piorch-guard-repo-XXXXXX";
+    const fs::path at = ::mkdtemp(name);
+    const std::string in = "cd " + at.string() +
+                           " && git init -q . && git -c user.name=n -c user.email=e@example.org "
+                           "commit -q --allow-empty -m first";
+    if (std::system(in.c_str()) != 0)
+      std::abort();
+    static const struct remover {
+      fs::path path;
+      ~remover() { fs::remove_all(path); }
+    } at_exit{at};
+    return at;
+  }();
+  return made;
+}
+
+} // namespace
+
+std::string bin(const std::string& program) {
+  return std::string(PIORCH_BUILD_DIR "/bin/") + program;
+}
+
+workspace::workspace(bool with_repository) {
+  char name[] = "/var/tmp/piorch-guard-XXXXXX";
+  path_ = ::mkdtemp(name);
+  fs::create_directory(path_ / "sub");
+  fs::create_directory(path_ / "sub2");
+  fs::create_directory(path_ / "real");
+  fs::create_directory_symlink("real", path_ / "way");
+  fs::create_symlink("nowhere", path_ / "dangling");
+  std::ofstream(path_ / "plain.txt") << "x";
+  if (with_repository)
+    fs::copy(repository(), path_ / "repo", fs::copy_options::recursive);
+}
+
+workspace::~workspace() {
+  std::error_code ignored;
+  fs::remove_all(path_, ignored);
+}
+
+workspace::outcome workspace::run(const std::vector<std::string>& command, guard g) const {
+  const std::string ws = path_.string(), program = bin("guard-run");
+  std::vector<std::string> all = {"bwrap",
+                                  "--unshare-user",
+                                  "--unshare-pid",
+                                  "--unshare-ipc",
+                                  "--cap-drop",
+                                  "ALL",
+                                  "--cap-add",
+                                  "CAP_SYS_PTRACE",
+                                  "--die-with-parent",
+                                  "--as-pid-1",
+                                  "--ro-bind",
+                                  "/",
+                                  "/",
+                                  "--dev",
+                                  "/dev",
+                                  "--proc",
+                                  "/proc",
+                                  "--tmpfs",
+                                  "/tmp",
+                                  "--bind",
+                                  ws,
+                                  ws,
+                                  "--chdir",
+                                  ws,
+                                  "--ro-bind",
+                                  program,
+                                  "/tmp/guard-run",
+                                  "--ro-bind",
+                                  bin("guard-villain"),
+                                  "/tmp/guard-villain",
+                                  "--",
+                                  "/tmp/guard-run"};
+  if (g == guard::off)
+    all.push_back("--off");
+  for (const char* name : {"/.env", "/.pi/settings.json", "/way/x.conf"}) {
+    all.push_back("--absent");
+    all.push_back(ws + name);
+  }
+  all.insert(all.end(), {"--directory", ws + "/.git", "--refusals", "3", "--"});
+  all.insert(all.end(), command.begin(), command.end());
+  std::vector<char*> arguments;
+  for (auto& a : all)
+    arguments.push_back(a.data());
+  arguments.push_back(nullptr);
+
+  int output[2], refusals[2];
+  if (::pipe2(output, O_CLOEXEC) != 0 || ::pipe2(refusals, O_CLOEXEC) != 0)
+    std::abort();
+  outcome result;
+  const pid_t pid = ::fork();
+  if (pid == 0) {
+    const int null = ::open("/dev/null", O_RDONLY);
+    ::dup2(null, 0);
+    ::dup2(output[1], 1);
+    ::dup2(output[1], 2);
+    const int high = ::fcntl(refusals[1], F_DUPFD, 10);
+    ::dup2(high, 3);
+    ::fcntl(3, F_SETFD, 0);
+    ::close_range(4, ~0u, 0);
+    ::setenv("GIT_CONFIG_NOSYSTEM", "1", 1);
+    ::setenv("HOME", "/tmp", 1);
+    ::execvp("bwrap", arguments.data());
+    ::_exit(125);
+  }
+  ::close(output[1]);
+  ::close(refusals[1]);
+  pollfd wait[2] = {{output[0], POLLIN, 0}, {refusals[0], POLLIN, 0}};
+  while (wait[0].fd >= 0 || wait[1].fd >= 0) {
+    ::poll(wait, 2, -1);
+    for (auto& w : wait) {
+      if (w.fd < 0 || !w.revents)
+        continue;
+      char buffer[4096];
+      const auto n = ::read(w.fd, buffer, sizeof buffer);
+      if (n > 0)
+        (&w == &wait[0] ? result.output : result.refusals)
+            .append(buffer, static_cast<std::size_t>(n));
+      else
+        w.fd = -1;
+    }
+  }
+  ::close(output[0]);
+  ::close(refusals[0]);
+  int status = 0;
+  ::waitpid(pid, &status, 0);
+  result.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  return result;
+}
+
+workspace::outcome workspace::shell(const std::string& script, guard g) const {
+  return run({"/bin/bash", "-c", script}, g);
+}
+
+std::string workspace::planted() const {
+  std::string out;
+  const auto found = [&](const fs::path& what) { out += what.string() + "\n"; };
+  struct stat s {};
+  if (is_name(path_ / ".env"))
+    found(".env");
+  if (is_name(path_ / ".pi/settings.json"))
+    found(".pi/settings.json");
+  if (is_name(path_ / "real/x.conf") || is_name(path_ / "way/x.conf"))
+    found("way/x.conf");
+  if (::lstat((path_ / ".git").c_str(), &s) == 0 && !S_ISDIR(s.st_mode))
+    found(".git is no directory");
+  if (is_name(path_ / "planted"))
+    found("Git ran a program");
+
+  const auto judge = [&](const fs::path& d) {
+    if (is_name(d / "commondir") && text_of(d / "commondir") != "../..\n")
+      found(d / "commondir");
+    if (text_of(d / "config.worktree").find("planted") != std::string::npos)
+      found(d / "config.worktree");
+    if (!is_name(d / "objects") || !is_name(d / "refs"))
+      return;
+    const std::string config = text_of(d / "config");
+    for (const char* word : {"fsmonitor", "hooksPath", "include", "ext::", "alias", "filter"})
+      if (config.find(word) != std::string::npos)
+        found((d / "config").string() + " has " + word);
+    if (fs::is_symlink(d / "hooks"))
+      found(d / "hooks is a link");
+    else if (fs::is_directory(d / "hooks"))
+      for (const auto& e : fs::directory_iterator(d / "hooks"))
+        if (e.path().extension() != ".sample")
+          found(e.path());
+  };
+  judge(path_);
+  std::error_code error;
+  for (fs::recursive_directory_iterator
+           at(path_, fs::directory_options::skip_permission_denied, error),
+       end;
+       at != end; at.increment(error))
+    if (at->is_directory(error) && !at->is_symlink(error))
+      judge(at->path());
+  return out;
+}
+
+} // namespace piorch::test
