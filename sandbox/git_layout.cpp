@@ -95,7 +95,8 @@ void add_modules(const std::string& git_dir, const std::string& prefix, unsigned
       add_modules(git_dir, module, depth - 1, out);
       continue;
     }
-    for (const char* file : {"/config", "/hooks", "/config.worktree"})
+    // config is left to the create guard, which checks what is added to it
+    for (const char* file : {"/hooks", "/config.worktree"})
       add(git_dir, module + file, runs_programs, out, true);
     add(git_dir, module + "/commondir", redirects, out, true);
     if (is_directory(join(git_dir, module + "/modules")))

@@ -106,7 +106,7 @@ enum class guard_kind : std::uint32_t {
 
 struct guard_record {
   guard_kind kind{};
-  std::uint32_t reserved = 0;
+  std::uint32_t base_bytes = 0; // of the path: a writable tree's root
 };
 
 struct listener_record {

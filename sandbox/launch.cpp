@@ -3,6 +3,7 @@
 #include "config/limits.hpp"
 #include "sandbox/bwrap_args.hpp"
 #include "sandbox/files.hpp"
+#include "sandbox/guard_rules.hpp"
 #include "sandbox/init_job.hpp"
 #include "sandbox/network/proxy_environment.hpp"
 #include "sandbox/plan.hpp"
@@ -91,6 +92,12 @@ result<ipc::unique_fd> make_job(const policy& p, const std::vector<std::string>&
   job.add_text(init::tag::directory, request.directory);
   if (auto ok = job.add_mounts(trees, plan_inner(p, trees)); !ok)
     return std::move(ok).failed();
+  job.add(init::tag::guard_on, nullptr, 0, {});
+  for (const guarded_name& g : guarded_names(p, trees)) {
+    const init::guard_record head{g.kind, static_cast<std::uint32_t>(g.tree_bytes)};
+    job.add(init::tag::guard_rule, &head, sizeof head,
+            std::string_view(g.path.c_str(), g.path.size() + 1));
+  }
   auto filter = make_filter();
   if (!filter)
     return std::move(filter).failed();

@@ -85,8 +85,7 @@ int operations::make(place& at, deed what, action act) {
   int outcome = -EACCES;
   if (v != verdict::refuse) {
     outcome = act();
-    if (outcome >= 0 && v == verdict::allow &&
-        depends_on_surroundings(at.parent, at.name)) {
+    if (outcome >= 0 && v == verdict::allow && depends_on_surroundings(at.parent, at.name)) {
       v = judge(at.parent, at.name, what, why);
       if (v == verdict::refuse) {
         ::unlinkat(at.parent, at.name.c_str(), what == deed::make_directory ? AT_REMOVEDIR : 0);

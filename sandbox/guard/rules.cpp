@@ -1,7 +1,5 @@
 #include "sandbox/guard/rules.hpp"
 
-#include "ipc/unique_fd.hpp"
-
 #include <algorithm>
 #include <climits>
 #include <linux/fs.h>
@@ -75,52 +73,50 @@ bool folds_names(int directory) {
 
 // Visits (directory descriptor, component, is it the last) as far as the path exists. The
 // visitor returns false to stop.
-template <class Visit> void rules::follow(const chain& c, Visit visit) const {
+template <class Visit> bool rules::follow(const chain& c, Visit visit) const {
   std::vector<std::string> rest(c.parts.rbegin(), c.parts.rend());
-  unique_fd here(open_root(root_));
-  struct stat root {};
-  if (!here || ::fstat(here.get(), &root) != 0)
-    return;
-  for (int links = 0; !rest.empty();) {
+  unique_fd own; // `here` when it is not the base
+  int here = c.base;
+  const auto enter = [&](int fd) {
+    own.reset(fd < 0 ? -1 : fd);
+    here = own.get();
+    return fd >= 0;
+  };
+  int links = 0;
+  while (!rest.empty()) {
     const std::string name = std::move(rest.back());
     rest.pop_back();
-    struct stat s {};
     if (name == ".")
       continue;
-    if (name == "..") {
-      if (::fstat(here.get(), &s) != 0)
-        return;
-      if (!(inode_of(s) == inode_of(root)))
-        here.reset(open_path(here.get(), "..", O_DIRECTORY));
-      if (!here)
-        return;
+    if (name == "..") { // the kernel stops at the root
+      if (!enter(open_path(here, "..", O_DIRECTORY)))
+        break;
       continue;
     }
-    if (!visit(here.get(), name, rest.empty()))
-      return;
-    unique_fd next(open_path(here.get(), name.c_str(), O_NOFOLLOW));
-    if (!next || ::fstat(next.get(), &s) != 0)
-      return;
+    if (!visit(here, name, rest.empty()))
+      break;
+    struct stat s {};
+    unique_fd next(open_path(here, name.c_str(), O_NOFOLLOW));
+    if (next.get() < 0 || ::fstat(next.get(), &s) != 0)
+      break;
     if (S_ISLNK(s.st_mode)) {
       char target[PATH_MAX];
       const auto n = ::readlinkat(next.get(), "", target, sizeof target);
       if (n <= 0 || ++links > links_at_most)
-        return;
+        break;
       push_reversed(rest, {target, static_cast<std::size_t>(n)});
-      if (target[0] == '/')
-        here.reset(open_root(root_));
-      if (!here)
-        return;
-    } else if (S_ISDIR(s.st_mode)) {
-      here = std::move(next);
-    } else {
-      return;
+      if (target[0] == '/' && !enter(open_root(root_)))
+        break;
+    } else if (!S_ISDIR(s.st_mode) || !enter(next.release())) {
+      break;
     }
   }
+  return links > 0;
 }
 
-std::vector<std::string> rules::resolved_as_text(const std::vector<std::string>& parts) const {
-  std::vector<std::string> rest(parts.rbegin(), parts.rend()), out;
+std::vector<std::string> rules::resolved_as_text(std::string_view whole) const {
+  std::vector<std::string> rest, out;
+  push_reversed(rest, whole);
   for (int links = 0; !rest.empty();) {
     std::string name = std::move(rest.back());
     rest.pop_back();
@@ -148,40 +144,58 @@ std::vector<std::string> rules::resolved_as_text(const std::vector<std::string>&
   return out;
 }
 
+int rules::open_base(std::string_view path) {
+  if (path.empty())
+    return root_;
+  for (const base& b : bases_)
+    if (b.path == path)
+      return b.directory.get();
+  const std::string text(path);
+  bases_.push_back({text, unique_fd(::open(text.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC))});
+  return bases_.back().directory.get();
+}
+
+void rules::pin(const chain& c) {
+  follow(c, [&](int directory, const std::string& name, bool last) {
+    struct stat s {};
+    if (::fstat(directory, &s) != 0)
+      return false;
+    pinned p{inode_of(s), folded(name), last ? c.last : hit::ancestor};
+    names_.push_back(p.name);
+    bool known_directory = false;
+    for (pinned& q : pinned_) {
+      known_directory = known_directory || q.directory == p.directory;
+      if (q.directory == p.directory && q.name == p.name) {
+        q.what = std::max(q.what, p.what);
+        return true;
+      }
+    }
+    odd_names_ = odd_names_ || (!known_directory && folds_names(directory));
+    pinned_.push_back(std::move(p));
+    return true;
+  });
+}
+
 rules::rules(int root, const std::vector<rule>& from) : root_(root) {
   for (const rule& r : from) {
     chain c;
-    push_reversed(c.parts, r.path);
+    const std::string_view path = r.path;
+    c.base = open_base(path.substr(0, r.base_bytes));
+    push_reversed(c.parts, path.substr(r.base_bytes));
     std::reverse(c.parts.begin(), c.parts.end());
     c.last = r.kind == rule_kind::directory ? hit::ancestor : hit::guarded;
-    auto text = resolved_as_text(c.parts);
-    const bool differs = text != c.parts;
+    const bool through_links = follow(c, [](int, const std::string&, bool) { return true; });
     chains_.push_back(c);
-    if (differs) {
-      c.parts = std::move(text);
+    if (through_links) {
+      c.base = root_;
+      c.parts = resolved_as_text(path);
       chains_.push_back(std::move(c));
     }
   }
   for (const chain& c : chains_) {
     for (const auto& part : c.parts)
       names_.push_back(folded(part));
-    follow(c, [&](int directory, const std::string& name, bool last) {
-      struct stat s {};
-      if (::fstat(directory, &s) != 0)
-        return false;
-      pinned p{inode_of(s), folded(name), last ? c.last : hit::ancestor};
-      names_.push_back(p.name);
-      const auto same = std::find_if(pinned_.begin(), pinned_.end(), [&](const pinned& q) {
-        return q.directory == p.directory && q.name == p.name;
-      });
-      if (same == pinned_.end()) {
-        odd_names_ = odd_names_ || folds_names(directory);
-        pinned_.push_back(std::move(p));
-      } else {
-        same->what = std::max(same->what, p.what);
-      }
-      return true;
-    });
+    pin(c);
   }
   std::sort(names_.begin(), names_.end());
   names_.erase(std::unique(names_.begin(), names_.end()), names_.end());

@@ -13,6 +13,7 @@
 // Immutable after construction; any thread.
 #pragma once
 
+#include "ipc/unique_fd.hpp"
 #include "sandbox/guard/kernel.hpp"
 
 #include <string>
@@ -29,6 +30,9 @@ enum class rule_kind : std::uint8_t {
 struct rule {
   rule_kind kind = rule_kind::absent;
   std::string path; // absolute
+  // That many bytes of the path are a directory that nothing inside can move or replace
+  // (the root of a writable tree): it is opened once and its own names mean nothing.
+  std::size_t base_bytes = 0;
 };
 
 enum class hit : std::uint8_t {
@@ -49,6 +53,7 @@ public:
 
 private:
   struct chain {
+    int base = -1; // descriptor that the parts start from
     std::vector<std::string> parts;
     hit last = hit::guarded;
   };
@@ -57,11 +62,20 @@ private:
     std::string name; // folded
     hit what = hit::none;
   };
-  template <class Visit> void follow(const chain& c, Visit visit) const;
-  std::vector<std::string> resolved_as_text(const std::vector<std::string>& parts) const;
+  // True when a link was on the way.
+  template <class Visit> bool follow(const chain& c, Visit visit) const;
+  void pin(const chain& c);
+  int open_base(std::string_view path);
+  std::vector<std::string> resolved_as_text(std::string_view path) const;
   bool known(const std::string& folded) const;
 
+  struct base {
+    std::string path;
+    ipc::unique_fd directory;
+  };
+
   int root_;
+  std::vector<base> bases_;
   std::vector<chain> chains_;
   std::vector<std::string> names_; // folded, sorted: all that occur in any chain
   std::vector<pinned> pinned_;

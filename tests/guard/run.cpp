@@ -36,6 +36,11 @@ int main(int argc, char** argv) {
   std::vector<rule> protect;
   static int refusals = -1;
   bool off = false;
+  char* workspace = ::get_current_dir_name();
+  const auto add = [&](rule_kind kind, const char* path) {
+    const std::size_t base = std::strlen(workspace);
+    protect.push_back({kind, path, std::strncmp(path, workspace, base) == 0 ? base : 0});
+  };
   int i = 1;
   for (; i < argc && std::strcmp(argv[i], "--") != 0; ++i) {
     const std::string_view option = argv[i];
@@ -44,9 +49,9 @@ int main(int argc, char** argv) {
     } else if (i + 1 == argc) {
       return 2;
     } else if (option == "--absent") {
-      protect.push_back({rule_kind::absent, argv[++i]});
+      add(rule_kind::absent, argv[++i]);
     } else if (option == "--directory") {
-      protect.push_back({rule_kind::directory, argv[++i]});
+      add(rule_kind::directory, argv[++i]);
     } else if (option == "--refusals") {
       refusals = std::atoi(argv[++i]);
     } else {

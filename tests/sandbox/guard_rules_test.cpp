@@ -25,7 +25,7 @@ protected:
   rules make(std::vector<std::pair<const char*, rule_kind>> list) {
     std::vector<rule> out;
     for (const auto& [path, kind] : list)
-      out.push_back({kind, (base_ / path).string()});
+      out.push_back({kind, (base_ / path).string(), base_bytes_});
     return rules(root_.get(), out);
   }
   hit check(const rules& r, const fs::path& directory, const char* name) {
@@ -35,6 +35,7 @@ protected:
   }
 
   fs::path base_;
+  std::size_t base_bytes_ = 0;
   piorch::ipc::unique_fd root_;
 };
 
@@ -80,6 +81,18 @@ TEST_F(SandboxGuardRules, GuardsWhatADanglingLinkLeadsTo) {
   EXPECT_EQ(check(r, ".", "elsewhere"), hit::ancestor);
   fs::create_directory(base_ / "elsewhere");
   EXPECT_EQ(check(r, "elsewhere", "file"), hit::guarded);
+}
+
+TEST_F(SandboxGuardRules, KnowsNoNamesOfABase) {
+  base_bytes_ = base_.string().size();
+  const auto r = make({{"a/b", rule_kind::absent}});
+  EXPECT_FALSE(r.mentions(base_.filename().string()));
+  EXPECT_TRUE(r.mentions("a"));
+  EXPECT_EQ(check(r, ".", "a"), hit::ancestor);
+  fs::create_directory(base_ / "real");
+  fs::create_directory_symlink(base_ / "real", base_ / "a");
+  const auto linked = make({{"a/b", rule_kind::absent}});
+  EXPECT_EQ(check(linked, "real", "b"), hit::guarded);
 }
 
 TEST_F(SandboxGuardRules, SurvivesLoopsOfLinks) {

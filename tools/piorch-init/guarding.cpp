@@ -82,14 +82,15 @@ int read_rules(const job& j, std::vector<sandbox::guard::rule>& out) {
     std::memcpy(&head, r.data, sizeof head);
     const auto* path = reinterpret_cast<const char*>(r.data) + sizeof head;
     const std::size_t bytes = r.bytes - sizeof head;
-    if (path[0] != '/' || std::memchr(path, 0, bytes) != path + bytes - 1)
+    if (path[0] != '/' || std::memchr(path, 0, bytes) != path + bytes - 1 ||
+        head.base_bytes >= bytes)
       return -EPROTO;
     switch (head.kind) {
       case wire::guard_kind::absent:
-        out.push_back({rule_kind::absent, path});
+        out.push_back({rule_kind::absent, path, head.base_bytes});
         break;
       case wire::guard_kind::directory:
-        out.push_back({rule_kind::directory, path});
+        out.push_back({rule_kind::directory, path, head.base_bytes});
         break;
       default:
         return -EPROTO;
