@@ -3,6 +3,7 @@
 #include "sandbox/guard/operations.hpp"
 
 #include <cstdio>
+#include <cstring>
 #include <sys/sysmacros.h>
 
 namespace piorch::sandbox::guard {
@@ -38,9 +39,10 @@ int operations::open(int directory, const char* path, int flags, mode_t mode) {
   flags &= known_flags;
   const bool create = (flags & O_CREAT) != 0;
   const bool exclusive = create && (flags & O_EXCL);
-  if (create && (flags & O_DIRECTORY))
-    return -EINVAL;
-  const auto last = (flags & O_NOFOLLOW) || exclusive ? last_link::keep : last_link::follow;
+  const std::size_t length = std::strlen(path);
+  const bool slash = length > 0 && path[length - 1] == '/';
+  const bool keep = slash ? create : (flags & O_NOFOLLOW) || exclusive;
+  const auto last = keep ? last_link::keep : last_link::follow;
   // What is found may change until it is acted on; then it is looked for again.
   for (int tries = 0; tries < tries_at_most; ++tries) {
     place at;
@@ -51,10 +53,10 @@ int operations::open(int directory, const char* path, int flags, mode_t mode) {
     int outcome;
     if (at.magic) {
       outcome = open_magic(at, flags);
-    } else if (create && at.exists && exclusive) {
-      outcome = -EEXIST;
     } else if (create && (at.itself() || at.slash)) {
-      outcome = -EISDIR;
+      outcome = at.itself() && exclusive ? -EEXIST : -EISDIR;
+    } else if (at.exists && exclusive) {
+      outcome = -EEXIST;
     } else if (at.exists) {
       outcome = open_present(at, flags);
     } else {
@@ -97,7 +99,7 @@ int operations::open_present(place& at, int flags) {
   if (at.itself())
     return hand_over_or_fail(::openat(at.parent, at.name.c_str(), open_flags), close_on_exec);
   if (S_ISLNK(at.state.st_mode))
-    return -ELOOP;
+    return flags & O_DIRECTORY ? -ENOTDIR : -ELOOP;
   if (S_ISDIR(at.state.st_mode))
     return flags & (O_CREAT | O_ACCMODE)
                ? -EISDIR
@@ -198,8 +200,6 @@ int operations::open_terminal(int open_flags) {
 }
 
 int operations::truncate(const char* path, off_t length) {
-  if (length < 0)
-    return -EINVAL;
   for (int tries = 0; tries < tries_at_most; ++tries) {
     place at;
     if (const int e = find_place(c_, AT_FDCWD, path, last_link::follow, true, at); e < 0)
@@ -214,6 +214,8 @@ int operations::truncate(const char* path, off_t length) {
       pinned.reset(open_path(at.parent, at.name.c_str(), at.magic ? 0 : O_NOFOLLOW));
     }
     struct stat s {};
+    if (pinned.get() < 0 && pinned.get() != -ENOENT)
+      return pinned.get();
     if (pinned.get() < 0 || ::fstat(pinned.get(), &s) != 0 || S_ISLNK(s.st_mode))
       continue;
     if (S_ISDIR(s.st_mode))

@@ -112,7 +112,7 @@ int operations::make_directory(int directory, const char* path, mode_t mode) {
   return make(at, deed::make_directory, act);
 }
 
-int operations::make_node(int directory, const char* path, mode_t mode, dev_t device) {
+int operations::refuses_node(mode_t mode) {
   switch (mode & S_IFMT) {
     case 0:
     case S_IFREG:
@@ -120,12 +120,15 @@ int operations::make_node(int directory, const char* path, mode_t mode, dev_t de
     case S_IFBLK:
     case S_IFIFO:
     case S_IFSOCK:
-      break;
+      return 0;
     case S_IFDIR:
       return -EPERM;
     default:
       return -EINVAL;
   }
+}
+
+int operations::make_node(int directory, const char* path, mode_t mode, dev_t device) {
   place at;
   if (const int e = find_place(c_, directory, path, last_link::keep, false, at); e < 0)
     return e;
@@ -141,6 +144,8 @@ int operations::make_node(int directory, const char* path, mode_t mode, dev_t de
 }
 
 int operations::make_symlink(const char* target, int directory, const char* path) {
+  if (!*target)
+    return -ENOENT;
   place at;
   if (const int e = find_place(c_, directory, path, last_link::keep, false, at); e < 0)
     return e;
@@ -191,10 +196,20 @@ int operations::may_write(int fd) {
   return judge(at.parent, at.name, deed::write, why) == verdict::refuse ? refuse(at, why) : 0;
 }
 
-int operations::link(int from_directory, const char* from, int to_directory, const char* to,
+int operations::find_second(const place& first, int directory, std::uint64_t path, place& out) {
+  path_buffer text;
+  int e = c_.copy_path(path, text);
+  if (e == 0)
+    e = find_place(c_, directory, text, last_link::keep, false, out);
+  struct stat s {};
+  // Not being allowed to look into the first one's directory comes first.
+  if (e < 0 && first.parent >= 0 && ::fstatat(first.parent, ".", &s, 0) != 0)
+    return -errno;
+  return e;
+}
+
+int operations::link(int from_directory, const char* from, int to_directory, std::uint64_t to,
                      int flags) {
-  if (flags & ~(AT_SYMLINK_FOLLOW | AT_EMPTY_PATH))
-    return -EINVAL;
   const bool by_descriptor = (flags & AT_EMPTY_PATH) && !*from;
   place source, target;
   unique_fd pinned;
@@ -204,11 +219,17 @@ int operations::link(int from_directory, const char* from, int to_directory, con
     if (pinned.get() < 0)
       return pinned.get() == -1 ? -EBADF : pinned.get();
   } else {
-    const auto last = flags & AT_SYMLINK_FOLLOW ? last_link::follow : last_link::keep;
+    const std::size_t length = std::strlen(from);
+    const bool follow = (flags & AT_SYMLINK_FOLLOW) || (length > 0 && from[length - 1] == '/');
+    const auto last = follow ? last_link::follow : last_link::keep;
     if (const int e = find_place(c_, from_directory, from, last, true, source); e < 0)
       return e;
+    if (!source.exists)
+      return -ENOENT;
+    if (source.slash && !source.magic && !S_ISDIR(source.state.st_mode) && !source.itself())
+      return -ENOTDIR;
   }
-  if (const int e = find_place(c_, to_directory, to, last_link::keep, false, target); e < 0)
+  if (const int e = find_second(source, to_directory, to, target); e < 0)
     return e;
   if (!c_.alive())
     return answered;
@@ -223,8 +244,6 @@ int operations::link(int from_directory, const char* from, int to_directory, con
   if (pinned) {
     if (const int e = may_write(pinned.get()); e < 0)
       return e;
-  } else if (!source.exists) {
-    return -ENOENT;
   } else if (judge(source.parent, source.name, deed::link_from, why) == verdict::refuse) {
     return refuse(source, why);
   }
@@ -240,16 +259,21 @@ int operations::link(int from_directory, const char* from, int to_directory, con
   return make(target, deed::make_other, act);
 }
 
-int operations::rename(int from_directory, const char* from, int to_directory, const char* to,
+namespace {
+constexpr unsigned no_replace = 1, exchange = 2, whiteout = 4;
+}
+
+bool operations::is_rename(unsigned flags) {
+  return !(flags & ~(no_replace | exchange | whiteout)) &&
+         !((flags & (no_replace | whiteout)) && (flags & exchange));
+}
+
+int operations::rename(int from_directory, const char* from, int to_directory, std::uint64_t to,
                        unsigned flags) {
-  constexpr unsigned no_replace = 1, exchange = 2, whiteout = 4;
-  if ((flags & ~(no_replace | exchange | whiteout)) ||
-      ((flags & (no_replace | whiteout)) && (flags & exchange)))
-    return -EINVAL;
   place source, target;
   if (const int e = find_place(c_, from_directory, from, last_link::keep, false, source); e < 0)
     return e;
-  if (const int e = find_place(c_, to_directory, to, last_link::keep, false, target); e < 0)
+  if (const int e = find_second(source, to_directory, to, target); e < 0)
     return e;
   if (!c_.alive())
     return answered;
@@ -357,8 +381,6 @@ int operations::bind(int socket, std::uint64_t address, std::uint32_t length) {
   place at;
   if (const int e = find_place(c_, AT_FDCWD, path, last_link::keep, false, at); e < 0)
     return e;
-  if (at.slash)
-    return -ENOENT;
   if (const int e = use_callers_mask(); e < 0)
     return e;
   const bool plain = git_name_of(at.name) == git_name::none &&
@@ -376,8 +398,9 @@ int operations::bind(int socket, std::uint64_t address, std::uint32_t length) {
       return -errno;
     sockaddr_un here{};
     here.sun_family = AF_UNIX;
-    std::memcpy(here.sun_path, at.name.c_str(), std::min(at.name.size(), sizeof here.sun_path - 1));
-    return bind_to(&here, path_at + at.name.size() + 1);
+    const std::string name = at.spelled();
+    std::memcpy(here.sun_path, name.c_str(), std::min(name.size(), sizeof here.sun_path - 1));
+    return bind_to(&here, path_at + std::min(name.size() + 1, sizeof here.sun_path));
   };
   const int e = make(at, deed::make_other, act);
   [[maybe_unused]] const int back = ::fchdir(s_.root);

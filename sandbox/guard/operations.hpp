@@ -74,9 +74,13 @@ public:
   int make_directory(int directory, const char* path, mode_t mode);
   int make_node(int directory, const char* path, mode_t mode, dev_t device);
   int make_symlink(const char* target, int directory, const char* path);
-  int link(int from_directory, const char* from, int to_directory, const char* to, int flags);
-  int rename(int from_directory, const char* from, int to_directory, const char* to,
+  // The second path is an address of the caller: an error in it counts only after the first
+  // path has been found, as in the kernel.
+  int link(int from_directory, const char* from, int to_directory, std::uint64_t to, int flags);
+  int rename(int from_directory, const char* from, int to_directory, std::uint64_t to,
              unsigned flags);
+  static bool is_rename(unsigned flags);
+  static int refuses_node(mode_t mode); // 0 or -errno
   int bind(int socket, std::uint64_t address, std::uint32_t length);
 
 private:
@@ -94,6 +98,7 @@ private:
   int find_name_of(int fd, place& out);
   // 0: may be written. For a file behind a magic link.
   int may_write(int fd);
+  int find_second(const place& first, int directory, std::uint64_t path, place& out);
   int refuse(const place& at, const char* rule);
   int use_callers_mask();
 

@@ -52,7 +52,7 @@ whose owner_of(caller& c, int fd) {
 // The components that are still to be walked, first one last.
 class remaining {
 public:
-  bool push(const char* path) {
+  void push(const char* path) {
     const std::size_t length = std::strlen(path);
     if (parts_.empty() && length > 0 && path[length - 1] == '/')
       slash_ = true;
@@ -64,12 +64,9 @@ public:
       std::size_t begin = end;
       while (begin > 0 && path[begin - 1] != '/')
         --begin;
-      if (end - begin > NAME_MAX)
-        return false;
       parts_.emplace_back(path + begin, end - begin);
       end = begin;
     }
-    return true;
   }
   bool empty() const { return parts_.empty(); }
   bool slash() const { return slash_; }
@@ -92,8 +89,7 @@ public:
     here_ = std::move(start);
     if (caller_.root() < 0)
       return -ENOENT;
-    if (!rest_.push(path))
-      return -ENAMETOOLONG;
+    rest_.push(path);
     if (rest_.empty())
       return end_at(".", true);
     for (;;) {
@@ -141,7 +137,7 @@ private:
     return more_;
   }
 
-  bool follows_last() const { return last_ == last_link::follow || rest_.slash(); }
+  bool follows_last() const { return last_ == last_link::follow; }
 
   int step(const std::string& name) {
     const bool last = rest_.empty();
@@ -176,8 +172,7 @@ private:
     if (n <= 0)
       return n < 0 ? -errno : -ENOENT;
     target[n] = 0;
-    if (!rest_.push(target))
-      return -ENAMETOOLONG;
+    rest_.push(target);
     if (target[0] != '/')
       return more_;
     here_.reset(::openat(caller_.root(), ".", O_PATH | O_DIRECTORY | O_CLOEXEC));
@@ -277,8 +272,6 @@ int find_place(caller& c, int directory, const char* path, last_link last, bool 
   while (begin > 0 && path[begin - 1] != '/')
     --begin;
   const std::string name(path + begin, end - begin);
-  if (name.size() > NAME_MAX)
-    return -ENAMETOOLONG;
   if (name.empty() || name == "." || name == "..")
     return walk_it(c, start, path, last, out);
 

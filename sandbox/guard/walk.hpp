@@ -35,6 +35,8 @@ struct place {
   std::string spelled() const { return slash ? name + "/" : name; }
 };
 
+// A slash behind the last name makes no difference here: for calls that look up an existing
+// file it means follow, for calls that make a name it does not.
 enum class last_link { keep, follow };
 
 // 0 or -errno. `look` also fills exists/state (as seen a moment ago).

@@ -23,6 +23,23 @@ std::vector<std::string> attacks() {
 
 bool needs_repository(const std::string& attack) { return attack.rfind("git-", 0) == 0; }
 
+// What a user does next on the host. A plant that works touches "planted" somewhere.
+std::string host_git(const workspace& w) {
+  const std::string script =
+      "cd '" + w.path().string() + "'; for d in . repo repo/nested new.git elsewhere tree copy " +
+      "repo/module repo/.git sub; do test -d $d && (cd $d; git status; git diff; git log -1; "
+      "git st; git add -A; git fetch o; git fetch ../repo) >/dev/null 2>&1; done; "
+      "find . -name planted";
+  std::string out;
+  char buffer[512];
+  FILE* shell = popen(script.c_str(), "r");
+  while (shell && std::fgets(buffer, sizeof buffer, shell))
+    out += buffer;
+  if (shell)
+    pclose(shell);
+  return out;
+}
+
 } // namespace
 
 TEST(GuardAttacks, NoneMakesAProtectedName) {
@@ -32,11 +49,25 @@ TEST(GuardAttacks, NoneMakesAProtectedName) {
     const workspace w(needs_repository(name));
     const auto outcome = w.run({"/tmp/guard-villain", "attack", name}, workspace::guard::on);
     EXPECT_EQ(w.planted(), "") << name << "\n" << outcome.output;
+    if (needs_repository(name)) {
+      EXPECT_EQ(host_git(w), "") << name;
+    }
     EXPECT_EQ(outcome.output.find("READ THE SUPERVISOR"), std::string::npos) << name;
   }
 }
 
 // A control that fails would make its attack worthless.
+// The host's Git does run what is planted without the guard, so finding nothing means something.
+TEST(GuardAttacks, TheHostsGitWouldRunPlants) {
+  for (const char* name :
+       {"git-config-lock", "git-config-command", "git-new-init", "git-alias", "git-commondir",
+        "git-new-bare-in-the-root", "git-new-gitfile-to-bare"}) {
+    const workspace w;
+    w.run({"/tmp/guard-villain", "attack", name}, workspace::guard::off);
+    EXPECT_NE(host_git(w), "") << name;
+  }
+}
+
 TEST(GuardAttacks, EachWouldSucceedWithoutTheGuard) {
   for (const auto& name : attacks()) {
     // The kernel lets only an ordinary user map an unprivileged root, which overlayfs needs.

@@ -19,6 +19,9 @@ void keep_capabilities(unsigned kept) {
   ::prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
   __user_cap_header_struct head{_LINUX_CAPABILITY_VERSION_3, 0};
   __user_cap_data_struct data[2]{};
+  ::syscall(SYS_capget, &head, data);
+  kept &= data[0].permitted;
+  data[0] = data[1] = {};
   data[0].effective = data[0].permitted = kept;
   if (::syscall(SYS_capset, &head, data) != 0) {
     std::perror("guard-run: capset");

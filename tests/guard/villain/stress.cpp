@@ -1,4 +1,163 @@
+// What only goes wrong under load or in the last corner. Prints what it found; the
+// test knows what that must be.
 #include "villain.hpp"
+
+#include <atomic>
+#include <csignal>
+#include <ctime>
+#include <pthread.h>
+#include <sys/resource.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+
 namespace villain {
-int stress(const char*) { return 0; }
+
+namespace {
+
+void interrupt_often(int flags) {
+  struct sigaction act {};
+  act.sa_handler = [](int) {};
+  act.sa_flags = flags;
+  ::sigaction(SIGALRM, &act, nullptr);
+  const itimerval often{{0, 1000}, {0, 1000}};
+  ::setitimer(ITIMER_REAL, &often, nullptr);
+}
+
+// Every call is carried out exactly once, however often it is interrupted.
+int interrupted() {
+  interrupt_often(SA_RESTART);
+  int wrong = 0;
+  for (int i = 0; i < 1500; ++i) {
+    const std::string name = "d" + std::to_string(i);
+    wrong += ::mkdir(name.c_str(), 0755) != 0;
+    wrong += ::mkdir(name.c_str(), 0755) == 0 || errno != EEXIST;
+    wrong += ::rmdir(name.c_str()) != 0;
+  }
+  std::printf("%d wrong\n", wrong);
+  return 0;
+}
+
+int fifo() {
+  ::mkfifo("f", 0600);
+  // A writer that waits, with other calls going on meanwhile.
+  const pid_t writer = ::fork();
+  if (writer == 0) {
+    const int fd = ::open("f", O_WRONLY | O_CREAT, 0600);
+    ::_exit(fd >= 0 && ::write(fd, "hello", 5) == 5 ? 0 : 1);
+  }
+  for (int i = 0; i < 100; ++i)
+    ::close(::creat("while-it-waits", 0644));
+  char text[8] = {};
+  const int reader = ::open("f", O_RDONLY);
+  const auto n = ::read(reader, text, sizeof text);
+  int status = 1;
+  ::waitpid(writer, &status, 0);
+  std::printf("%zd %s %d\n", n, text, status);
+  ::close(reader);
+  // A handler without SA_RESTART ends the wait; so does a kill.
+  struct sigaction act {};
+  act.sa_handler = [](int) {};
+  ::sigaction(SIGALRM, &act, nullptr);
+  const itimerval once{{0, 0}, {0, 100000}};
+  ::setitimer(ITIMER_REAL, &once, nullptr);
+  const int fd = ::open("f", O_WRONLY);
+  std::printf("%s\n", fd < 0 ? ::strerrorname_np(errno) : "opened");
+  pid_t many[300];
+  for (pid_t& p : many)
+    if ((p = ::fork()) == 0) {
+      ::open("f", O_WRONLY);
+      ::pause();
+    }
+  ::usleep(300000);
+  for (const pid_t p : many) {
+    ::kill(p, SIGKILL);
+    ::waitpid(p, nullptr, 0);
+  }
+  ::usleep(100000);
+  std::printf("%d\n", ::open("after", O_CREAT | O_WRONLY, 0600) >= 0);
+  return 0;
+}
+
+int exclusive() {
+  int winners = 0;
+  for (int round = 0; round < 20; ++round) {
+    const std::string name = "x" + std::to_string(round);
+    int start[2];
+    ::pipe(start);
+    pid_t all[64];
+    for (pid_t& p : all)
+      if ((p = ::fork()) == 0) {
+        char go;
+        ::close(start[1]);
+        ::read(start[0], &go, 1);
+        ::_exit(::open(name.c_str(), O_CREAT | O_EXCL | O_WRONLY, 0600) >= 0 ? 1 : 0);
+      }
+    ::close(start[0]);
+    ::close(start[1]);
+    for (const pid_t p : all) {
+      int status;
+      ::waitpid(p, &status, 0);
+      winners += WEXITSTATUS(status);
+    }
+  }
+  std::printf("%d\n", winners);
+  return 0;
+}
+
+int descriptors() {
+  rlimit l{};
+  ::getrlimit(RLIMIT_NOFILE, &l);
+  l.rlim_cur = l.rlim_max;
+  ::setrlimit(RLIMIT_NOFILE, &l);
+  const int wanted = l.rlim_max > 20010 ? 20000 : static_cast<int>(l.rlim_max) - 10;
+  int got = 0;
+  for (; got < wanted; ++got)
+    if (::open("plain.txt", O_RDWR | O_CREAT, 0600) < 0)
+      break;
+  l.rlim_cur = static_cast<rlim_t>(got);
+  ::setrlimit(RLIMIT_NOFILE, &l);
+  ::open("one-more", O_RDWR | O_CREAT, 0600);
+  std::printf("%s %s\n", got == wanted ? "all" : "not all", ::strerrorname_np(errno));
+  return 0;
+}
+
+int paths() {
+  // 4095 bytes are a path, 4096 are not; deeper than that only step by step.
+  std::string longest;
+  while (longest.size() + 2 <= 4094)
+    longest += "./";
+  longest += longest.size() == 4094 ? "p" : "pp";
+  std::printf("%zu %d\n", longest.size(), ::open(longest.c_str(), O_CREAT | O_WRONLY, 0600) >= 0);
+  const bool too_long = ::open(("./" + longest).c_str(), O_CREAT | O_WRONLY, 0600) < 0;
+  std::printf("%d %s\n", too_long, ::strerrorname_np(errno));
+  const std::string name(200, 'd');
+  for (int i = 0; i < 40; ++i)
+    if (::mkdir(name.c_str(), 0755) != 0 || ::chdir(name.c_str()) != 0)
+      std::printf("deep: %s\n", ::strerrorname_np(errno));
+  std::printf("%d\n", ::open("deep", O_CREAT | O_WRONLY, 0600) >= 0);
+  ::mkdir("gone", 0755);
+  ::chdir("gone");
+  ::rmdir("../gone");
+  const bool none = ::open("x", O_CREAT | O_WRONLY, 0600) < 0;
+  std::printf("%d %s\n", none, ::strerrorname_np(errno));
+  return 0;
+}
+
+} // namespace
+
+int stress(const char* what) {
+  const std::string mode = what;
+  if (mode == "interrupted")
+    return interrupted();
+  if (mode == "fifo")
+    return fifo();
+  if (mode == "exclusive")
+    return exclusive();
+  if (mode == "descriptors")
+    return descriptors();
+  if (mode == "paths")
+    return paths();
+  return 2;
+}
+
 } // namespace villain

@@ -1,0 +1,148 @@
+// Ordinary work goes on under the guard, and the host sees no name that the command did
+// not make itself.
+#include "tests/guard/workspace.hpp"
+
+#include <cstdlib>
+#include <gtest/gtest.h>
+#include <set>
+#include <sys/inotify.h>
+#include <unistd.h>
+
+using piorch::test::workspace;
+
+namespace {
+
+void expect_works(const char* script) {
+  const workspace w;
+  const auto out =
+      w.shell(std::string("set -e; export GIT_AUTHOR_NAME=n GIT_AUTHOR_EMAIL=e@example.org "
+                          "GIT_COMMITTER_NAME=n GIT_COMMITTER_EMAIL=e@example.org\n") +
+              script + "\necho finished");
+  EXPECT_EQ(out.status, 0) << script << "\n" << out.output;
+  EXPECT_NE(out.output.find("finished"), std::string::npos);
+  EXPECT_EQ(w.planted(), "");
+}
+
+bool has(const char* program) {
+  return std::system((std::string("command -v ") + program + " >/dev/null 2>&1").c_str()) == 0;
+}
+
+} // namespace
+
+TEST(GuardEveryday, GitInAnExistingRepository) {
+  expect_works(R"sh(
+    cd repo; echo a > a; git add a; git commit -qm a; git checkout -qb topic; echo b > b; git add b
+    git commit -qm b; git config user.name me; git config branch.topic.description text
+    git remote add origin ../other; git remote set-url origin https://example.org/x.git
+    git branch --set-upstream-to=master topic; git checkout -q master; echo c > c; git add c
+    git commit -qm c; git rebase -q topic; git stash list; echo d >> a; git stash -q; git stash pop -q
+    git commit -qam d; git tag v1; git gc -q; git fsck --no-progress; git log --oneline | wc -l
+    git config --unset branch.topic.description; git remote remove origin; git mv a renamed
+    git commit -qm renamed; git bundle create ../b.bundle master)sh");
+}
+
+TEST(GuardEveryday, GitMakesRepositoriesOfEveryKind) {
+  expect_works(R"sh(
+    git init -q; test -d .git/hooks; git commit -q --allow-empty -m x
+    git init -q nested; git init -q --bare bare.git; git init -q --bare --object-format=sha256 s.git
+    git clone -q repo copy; git -C copy commit -q --allow-empty -m y; git -C copy fetch -q
+    git clone -q --bare repo mirror.git; git -C copy push -q ../mirror.git HEAD:refs/heads/pushed
+    git -C repo worktree add -q ../tree; cd tree; echo f > f; git add f; git commit -qm f
+    git rev-parse --git-common-dir; git status --short; cd ..
+    git -C repo worktree list; git -C repo worktree remove tree
+    git -C copy -c protocol.file.allow=always submodule --quiet add "$PWD/repo" module
+    git -C copy commit -qm module; git -C copy submodule status; git -C copy/module config user.name x
+    git clone -q copy second
+    git -C second -c protocol.file.allow=always submodule --quiet update --init)sh");
+}
+
+TEST(GuardEveryday, ArchivesEditorsAndShells) {
+  expect_works(R"sh(
+    mkdir -p t/u; for i in $(seq 200); do echo $i > t/u/f$i; done; ln -s u t/l; ln t/u/f1 t/hard
+    tar cf t.tar t; mkdir out; tar xf t.tar -C out; diff -r t out/t; cp -a t copy; rm -rf t
+    sed -i s/1/2/ copy/u/f1; mv copy/u copy/v; (umask 077; mkdir private; touch private/f)
+    test "$(stat -c %a private private/f | xargs)" = "700 600"; cat <(echo x) > p
+    test "$(cat p)" = x; (flock 9; echo locked > l) 9> lock
+    mkfifo f; cat f > got & echo through > f; wait; test "$(cat got)" = through
+    exec 3<> p; echo y >&3; dd if=/dev/zero of=z bs=1k count=9 2> /dev/null
+    truncate -s 5 z; test "$(stat -c %s z)" = 5; install -m 600 p q)sh");
+}
+
+TEST(GuardEveryday, Builds) {
+  if (!has("cmake") || !has("make"))
+    GTEST_SKIP();
+  expect_works(R"sh(
+    mkdir s; for i in $(seq 8); do echo "int f$i(){return 0;}" > s/f$i.c; done
+    echo 'int main(){return 0;}' > s/m.c
+    printf 'cmake_minimum_required(VERSION 3.10)\nproject(p C)\nfile(GLOB s *.c)\nadd_executable(p ${s})\n' > s/CMakeLists.txt
+    cmake -S s -B b > /dev/null; make -s -C b -j8 > /dev/null; ./b/p)sh");
+}
+
+TEST(GuardEveryday, Databases) {
+  if (!has("sqlite3"))
+    GTEST_SKIP();
+  expect_works(R"sh(
+    sqlite3 d 'pragma journal_mode=wal; create table t(a);' > /dev/null
+    for w in 1 2 3 4; do
+      (for i in $(seq 40); do sqlite3 -cmd '.timeout 20000' d "insert into t values($i)";
+               done) &
+      done;
+  wait; test "$(sqlite3 d 'select count(*) from t')" = 160)sh");
+}
+
+TEST(GuardEveryday, Interpreters) {
+  if (has("/usr/bin/python3"))
+    expect_works(R"sh(
+      /usr/bin/python3 -c 'import multiprocessing as m, tempfile, os
+with tempfile.TemporaryDirectory(dir=".") as d: open(d + "/x", "w").write("y")
+q = m.Pipe(); os.symlink("a", "b"); os.replace("b", "c"); os.makedirs("x/y/z")')sh");
+  if (has("/usr/bin/node"))
+    expect_works(R"sh(
+      /usr/bin/node -e 'const fs=require("fs");fs.mkdirSync("a/b",{recursive:true});
+        fs.writeFileSync("a/b/c","x");fs.cpSync("a","d",{recursive:true});fs.renameSync("d","e");
+        fs.promises.appendFile("e/b/c","y").then(()=>process.exit(fs.readFileSync("e/b/c")=="xy"?0:1))')sh");
+}
+
+TEST(GuardEveryday, DebuggersOfOwnChildren) {
+  if (has("strace"))
+    expect_works("strace -f -o log -e trace=openat sh -c 'echo x > y'; grep -q y log");
+  if (has("gdb"))
+    expect_works("gdb -q -batch -ex run --args /bin/sh -c 'echo x > y' > log 2>&1; grep -q "
+                 "'exited normally' log; test -s y");
+}
+
+TEST(GuardEveryday, TheHostSeesNoNameThatTheCommandDidNotMake) {
+  const workspace w;
+  const int watch = ::inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+  ASSERT_GE(::inotify_add_watch(watch, w.path().c_str(), IN_CREATE | IN_MOVED_TO), 0);
+  ASSERT_GE(::inotify_add_watch(watch, (w.path() / "repo/.git").c_str(), IN_CREATE | IN_MOVED_TO),
+            0);
+  const auto out =
+      w.shell("echo x > .env; mkdir .pi; echo x > .pi/settings.json; git init -q; touch own;"
+              "git -C repo config user.name n; git -C repo config core.pager evil;"
+              "ln -s x secrets-link; mv own moved");
+  std::set<std::string> names;
+  alignas(inotify_event) char buffer[65536];
+  for (ssize_t n; (n = ::read(watch, buffer, sizeof buffer)) > 0;)
+    for (ssize_t at = 0; at < n;) {
+      const auto* event = reinterpret_cast<const inotify_event*>(buffer + at);
+      names.insert(event->name);
+      at += static_cast<ssize_t>(sizeof *event + event->len);
+    }
+  ::close(watch);
+  const std::set<std::string> own = {".pi",    ".git",        "own",         "moved",
+                                     "config", "config.lock", "secrets-link"};
+  EXPECT_EQ(names, own) << out.output;
+  EXPECT_NE(out.refusals.find("/.env: protected path"), std::string::npos) << out.refusals;
+  EXPECT_NE(out.refusals.find("core.pager"), std::string::npos) << out.refusals;
+}
+
+// What the supervisor needs is not there when somebody listens already: nothing is run.
+TEST(GuardProbe, WithoutAListenerTheCommandIsNotStarted) {
+  const workspace w(false);
+  const auto out =
+      w.run({"/tmp/guard-run", "--", "/bin/sh", "-c", "echo ran > ran"}, workspace::guard::on);
+  EXPECT_EQ(out.status, 125) << out.output;
+  EXPECT_NE(out.output.find("busy"), std::string::npos) << out.output;
+  EXPECT_FALSE(std::filesystem::exists(w.path() / "ran"));
+}
