@@ -59,9 +59,8 @@ TEST(GuardAttacks, NoneMakesAProtectedName) {
 // A control that fails would make its attack worthless.
 // The host's Git does run what is planted without the guard, so finding nothing means something.
 TEST(GuardAttacks, TheHostsGitWouldRunPlants) {
-  for (const char* name :
-       {"git-config-lock", "git-config-command", "git-new-init", "git-alias", "git-commondir",
-        "git-new-bare-in-the-root", "git-new-gitfile-to-bare"}) {
+  for (const char* name : {"git-config-lock", "git-config-command", "git-new-init", "git-alias",
+                           "git-commondir", "git-new-gitfile-to-bare"}) {
     const workspace w;
     w.run({"/tmp/guard-villain", "attack", name}, workspace::guard::off);
     EXPECT_NE(host_git(w), "") << name;
