@@ -5,7 +5,8 @@
 
 #include <algorithm>
 #include <map>
-#include <regex>
+#include <memory>
+#include <regex.h>
 #include <set>
 #include <stdexcept>
 #include <string>
@@ -100,6 +101,26 @@ private:
   std::size_t at_ = 0;
 };
 
+// Does the extended regular expression occur in `text`? Compiled once: a test
+// asks about one profile many times.
+inline bool matches(const std::string& expression, const std::string& text) {
+  struct compiled {
+    explicit compiled(const std::string& source) {
+      if (::regcomp(&value, source.c_str(), REG_EXTENDED | REG_NOSUB) != 0)
+        throw std::runtime_error("not a regular expression: " + source);
+    }
+    compiled(const compiled&) = delete;
+    compiled& operator=(const compiled&) = delete;
+    ~compiled() { ::regfree(&value); }
+    regex_t value{};
+  };
+  static std::map<std::string, std::unique_ptr<compiled>> known;
+  auto& one = known[expression];
+  if (!one)
+    one = std::make_unique<compiled>(expression);
+  return ::regexec(&one->value, text.c_str(), 0, nullptr, 0) == 0;
+}
+
 struct sbpl_access {
   std::string operation; // file-write-create …
   std::string path;
@@ -159,14 +180,6 @@ private:
     return pattern == name;
   }
 
-  static const std::regex& compiled(const std::string& text) {
-    static std::map<std::string, std::regex> known;
-    const auto at = known.find(text);
-    return at != known.end()
-               ? at->second
-               : known.emplace(text, std::regex(text, std::regex::extended)).first->second;
-  }
-
   static bool concerns(const sexp& f, const sbpl_access& a) {
     bool operation = false, filtered = false, matched = false;
     for (std::size_t i = 1; i < f.items.size(); ++i) {
@@ -203,7 +216,7 @@ private:
     if (what == "regex") {
       if (value.kind != sexp::kind_type::pattern)
         throw std::runtime_error("a regex that is no pattern");
-      return std::regex_search(a.path, compiled(text));
+      return matches(text, a.path);
     }
     if (what == "vnode-type")
       return a.vnode == text;
