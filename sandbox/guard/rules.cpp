@@ -155,8 +155,10 @@ int rules::open_base(std::string_view path) {
   return bases_.back().directory.get();
 }
 
-void rules::pin(const chain& c) {
-  follow(c, [&](int directory, const std::string& name, bool last) {
+bool rules::pin(const chain& c) {
+  for (const auto& part : c.parts)
+    names_.push_back(folded(part));
+  return follow(c, [&](int directory, const std::string& name, bool last) {
     struct stat s {};
     if (::fstat(directory, &s) != 0)
       return false;
@@ -184,18 +186,14 @@ rules::rules(int root, const std::vector<rule>& from) : root_(root) {
     push_reversed(c.parts, path.substr(r.base_bytes));
     std::reverse(c.parts.begin(), c.parts.end());
     c.last = r.kind == rule_kind::directory ? hit::ancestor : hit::guarded;
-    const bool through_links = follow(c, [](int, const std::string&, bool) { return true; });
+    const bool through_links = pin(c);
     chains_.push_back(c);
     if (through_links) {
       c.base = root_;
       c.parts = resolved_as_text(path);
+      pin(c);
       chains_.push_back(std::move(c));
     }
-  }
-  for (const chain& c : chains_) {
-    for (const auto& part : c.parts)
-      names_.push_back(folded(part));
-    pin(c);
   }
   std::sort(names_.begin(), names_.end());
   names_.erase(std::unique(names_.begin(), names_.end()), names_.end());

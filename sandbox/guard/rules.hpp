@@ -64,7 +64,7 @@ private:
   };
   // True when a link was on the way.
   template <class Visit> bool follow(const chain& c, Visit visit) const;
-  void pin(const chain& c);
+  bool pin(const chain& c); // as follow
   int open_base(std::string_view path);
   std::vector<std::string> resolved_as_text(std::string_view path) const;
   bool known(const std::string& folded) const;
