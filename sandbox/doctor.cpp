@@ -240,8 +240,13 @@ private:
           m_.sandbox.problem.substr(0, m_.sandbox.problem.find("; run piorch doctor"));
       if (problem.compare(0, begin.size(), begin) == 0)
         problem.erase(0, begin.size());
-      return fail("sandbox", "cannot be made: " + problem,
-                  explained ? "see above" : "report this with the whole output of piorch doctor");
+      // Refusals end in their remedy.
+      const auto semicolon = problem.find("; ");
+      const std::string remedy = explained ? "see above"
+                                 : semicolon == std::string::npos
+                                     ? "report this with the whole output of piorch doctor"
+                                     : problem.substr(semicolon + 2);
+      return fail("sandbox", "cannot be made: " + problem.substr(0, semicolon), remedy);
     }
     // What a command sees of its own walls.
     if (status("Seccomp") != "2" || status("NoNewPrivs") != "1" ||

@@ -166,22 +166,33 @@ private:
     table_if_any("cannot be written, replaced or removed", rows(access::protect, true));
     table_if_any("cannot be replaced, renamed or removed", rows(access::pin, true));
     std::vector<std::pair<std::string, std::vector<std::string>>> absent; // by reason
-    for (const rule& r : r_.rules.rules)
-      if (r.what == access::protect && !r.present) {
-        auto at = std::find_if(absent.begin(), absent.end(),
-                               [&](const auto& entry) { return entry.first == r.reason; });
-        if (at == absent.end())
-          at = absent.insert(absent.end(), {r.reason, {}});
-        at->second.push_back(local(r.path));
+    bool no_repository = false;
+    for (const rule& r : r_.rules.rules) {
+      if (r.what != access::protect || r.present)
+        continue;
+      if (r.path == join(r_.rules.workspace, ".git")) {
+        no_repository = true;
+        continue;
       }
-    if (absent.empty())
-      return;
-    if (r_.guarded)
-      page_.group("cannot be created: do not exist now");
-    else
-      page_.warning("not protected yet: do not exist, and no create guard is in force here");
-    for (const auto& [reason, names] : absent)
-      page_.list(config::printable(reason), names);
+      auto at = std::find_if(absent.begin(), absent.end(),
+                             [&](const auto& entry) { return entry.first == r.reason; });
+      if (at == absent.end())
+        at = absent.insert(absent.end(), {r.reason, {}});
+      at->second.push_back(local(r.path));
+    }
+    if (!absent.empty()) {
+      if (r_.guarded)
+        page_.group("cannot be created: do not exist now");
+      else
+        page_.warning("not protected: do not exist, and this kernel has no create guard, so that "
+                      "no command is started");
+      for (const auto& [reason, names] : absent)
+        page_.list(config::printable(reason), names);
+    }
+    page_.group("Git directories, wherever they are made");
+    page_.list("refused", {"hooks", "settings through which the host's Git runs programs"});
+    if (no_repository)
+      page_.list(".git of the workspace, which does not exist", {"only as a new directory"});
   }
 
   template <class List> static std::vector<std::string> patterns(const List& from) {

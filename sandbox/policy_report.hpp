@@ -12,7 +12,7 @@ namespace piorch::sandbox {
 struct policy_report {
   policy rules;              // surveyed
   std::string settings_file; // "": the defaults
-  // Are protected names that do not exist refused, or is only said that they are not?
+  // Can the create guard be had here? Without it no command is started.
   bool guarded = false;
   limit_mechanisms limits;
 };

@@ -41,14 +41,18 @@ TEST_F(PolicyHolds, EveryRuleOfTheJson) {
   const auto json = nlohmann::json::parse(run("policy -C app --json").out);
   std::string script, expected;
   for (const auto& rule : json["rules"]) {
-    if (rule["enforcedBy"] != "mount")
+    if (rule["enforcedBy"] == "nothing")
       continue;
     std::string path = rule["path"], quoted = "'";
     for (const char c : path)
       quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
     quoted += "'";
     const std::string access = rule["access"];
-    if (access == "protect") {
+    if (rule["enforcedBy"] == "guard") {
+      script += "mkdir -p \"$(dirname " + quoted + ")\"; (echo x >" + quoted +
+                ") 2>/dev/null && echo made\necho guard\n";
+      expected += "guard\n";
+    } else if (access == "protect") {
       script += "(echo x >>" + quoted + ") 2>/dev/null && echo written; rm -rf " + quoted +
                 " 2>/dev/null; [ -e " + quoted + " ] || echo removed\n";
       script += "echo protect\n";
@@ -67,7 +71,7 @@ TEST_F(PolicyHolds, EveryRuleOfTheJson) {
       expected += "read\n";
     }
   }
-  for (const char* word : {"protect\n", "pin\n", "write\n", "hide\n"})
+  for (const char* word : {"protect\n", "pin\n", "write\n", "hide\n", "guard\n"})
     EXPECT_NE(expected.find(word), std::string::npos) << word;
   home.write("app/script", script);
   const auto r = run("exec -C app -- sh ./script");

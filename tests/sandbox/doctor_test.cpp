@@ -190,6 +190,9 @@ TEST(SandboxDoctor, AFailureThatNothingElseExplains) {
   EXPECT_EQ(all.back().name, "sandbox");
   EXPECT_THAT(all.back().detail, HasSubstr("PID 1 ended"));
   EXPECT_THAT(all.back().remedy, HasSubstr("report"));
+  const auto refused = diagnose(no_sandbox("cannot make a sandbox: guard: busy; leave LXD")).back();
+  EXPECT_EQ(refused.detail, "cannot be made: guard: busy");
+  EXPECT_EQ(refused.remedy, "leave LXD");
   machine_facts m = no_sandbox("PID 1 ended");
   m.bwrap = "";
   EXPECT_EQ(diagnose(m).back().remedy, "see above");

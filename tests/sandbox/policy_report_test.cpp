@@ -53,12 +53,23 @@ TEST(SandboxPolicyReport, TextNamesEveryRuleWithItsReason) {
 
 TEST(SandboxPolicyReport, SaysWhetherAbsentNamesAreProtected) {
   policy_report r = example();
-  EXPECT_THAT(policy_text(r, false), HasSubstr("not protected yet: do not exist"));
+  EXPECT_THAT(policy_text(r, false), HasSubstr("not protected: do not exist"));
   EXPECT_EQ(json::parse(policy_json(r))["createGuard"], false);
   r.guarded = true;
   EXPECT_THAT(policy_text(r, false), HasSubstr("cannot be created: do not exist now"));
   EXPECT_THAT(policy_text(r, false), Not(HasSubstr("not protected")));
   EXPECT_EQ(json::parse(policy_json(r))["createGuard"], true);
+}
+
+// The guard lets `git init` make it, and nothing else.
+TEST(SandboxPolicyReport, ARepositoryThatIsNotThereYet) {
+  policy_report r = example();
+  r.guarded = true;
+  EXPECT_THAT(policy_text(r, false), Not(HasSubstr("only as a new directory")));
+  r.rules.rules.push_back({access::protect, "/home/ada/app/.git", {}, "run by Git", false});
+  EXPECT_THAT(policy_text(r, false),
+              HasSubstr(".git of the workspace, which does not exist: only as a new directory\n"));
+  EXPECT_THAT(policy_text(r, false), Not(HasSubstr("run by Git: ")));
 }
 
 TEST(SandboxPolicyReport, ColourOnlyWhenWanted) {

@@ -62,6 +62,7 @@ int policy_command(const arguments& args) {
   sandbox::policy_report report;
   report.rules = std::move(*rules);
   report.settings_file = around->settings.file;
+  report.guarded = sandbox::can_notify();
   report.limits = sandbox::find_limit_mechanisms();
   return print(format == "json" ? sandbox::policy_json(report)
                                 : sandbox::policy_text(report, colour_wanted(STDOUT_FILENO)));
