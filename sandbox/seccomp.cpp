@@ -151,9 +151,10 @@ result<std::vector<sock_filter>> make_filter() {
   refuse_privileged_modes(f);
 
   // Typing into the caller's terminal (CVE-2016-2781 and its kin). The kernel
-  // looks at the low 32 bits only, and so does the filter.
-  f.refuse("ioctl", EPERM, SCMP_A1_32(SCMP_CMP_EQ, TIOCSTI));
-  f.refuse("ioctl", EPERM, SCMP_A1_32(SCMP_CMP_EQ, 0x541C /* TIOCLINUX */));
+  // looks at the low 32 bits only, and so must the filter (CVE-2019-7303): SCMP_A1_32
+  // does not, it compares the upper half with zero.
+  for (const unsigned request : {static_cast<unsigned>(TIOCSTI), 0x541Cu /* TIOCLINUX */})
+    f.refuse("ioctl", EPERM, SCMP_A1(SCMP_CMP_MASKED_EQ, 0xFFFFFFFFu, request));
 
   // New namespaces would bring back capabilities and mounts. clone3 hides its
   // flags in memory; glibc and others fall back on ENOSYS.

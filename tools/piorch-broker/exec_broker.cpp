@@ -17,6 +17,7 @@
 #include <cstdio>
 #include <cstring>
 #include <fcntl.h>
+#include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <termios.h>
 #include <unistd.h>
@@ -225,9 +226,14 @@ private:
     write_report(how, now);
     if (job_.terminal && (how.signal == SIGINT || how.signal == SIGQUIT)) {
       // Ctrl-C went to the command's process group only. Without the sandbox the
-      // caller's group (a script, say) would have got it as well.
-      ::signal(how.signal, SIG_IGN);
+      // caller's group (a script, say) would have got it as well, and would look
+      // whether its child died of it: so this process dies of it too.
+      ::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0); // without a core file
+      sigset_t its;
+      sigemptyset(&its);
+      sigaddset(&its, how.signal);
       ::kill(0, how.signal);
+      ::pthread_sigmask(SIG_UNBLOCK, &its, nullptr);
     }
     ::_exit(how.exit_code);
   }

@@ -3,7 +3,9 @@
 #include "tools/piorch-init/guarding.hpp"
 
 #include <cerrno>
+#include <climits>
 #include <csignal>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
@@ -62,6 +64,24 @@ void close_all_but(int a, int b) {
   ::close_range(from, ~0u, 0);
 }
 
+// execvpe answers EACCES when a directory of PATH may not be searched; only a
+// program that is there counts as one that cannot be executed.
+bool is_there(const char* program) {
+  if (std::strchr(program, '/'))
+    return true;
+  const char* at = std::getenv("PATH");
+  while (at && *at) {
+    const char* end = ::strchrnul(at, ':');
+    char path[PATH_MAX];
+    const int n =
+        std::snprintf(path, sizeof path, "%.*s/%s", static_cast<int>(end - at), at, program);
+    if (n > 0 && n < static_cast<int>(sizeof path) && ::access(path, F_OK) == 0)
+      return true;
+    at = *end ? end + 1 : end;
+  }
+  return false;
+}
+
 [[noreturn]] void become_command(const job& j, int report, guarding& guard) {
   const auto give_up = [report](wire::stage where) {
     const start_failure f{where, errno};
@@ -91,6 +111,8 @@ void close_all_but(int a, int b) {
   if (::syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &j.filter) != 0)
     give_up(wire::stage::setup);
   ::execvpe(j.arguments[0], j.arguments.data(), j.environment.data());
+  if (errno == EACCES)
+    errno = is_there(j.arguments[0]) ? EACCES : ENOENT;
   give_up(wire::stage::exec);
   ::_exit(127);
 }
@@ -135,7 +157,7 @@ void reap(const link& to_broker, pid_t command) {
   }
 }
 
-void obey(const job& j, const link& to_broker, pid_t command) {
+void obey(const link& to_broker, pid_t command, int terminal) {
   wire::header h;
   int fd = -1;
   if (!to_broker.receive(h, fd))
@@ -152,8 +174,8 @@ void obey(const job& j, const link& to_broker, pid_t command) {
       ::kill(-1, SIGCONT); // a stopped process acts on it only then
       break;
     case wire::message::resume:
-      if (h.a == 1 && j.terminal >= 0)
-        ::tcsetpgrp(j.terminal, command);
+      if (h.a == 1 && terminal >= 0)
+        ::tcsetpgrp(terminal, command);
       ::kill(-command, SIGCONT);
       break;
     default:
@@ -208,7 +230,9 @@ void watch_command(const job& j, const link& to_broker, pid_t command) {
   const int children = ::signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
   if (children < 0)
     to_broker.fail(wire::stage::setup, errno, "watch processes");
-  // Inherited output must not stay open here: readers outside wait for its end.
+  // Inherited output must not stay open here: readers outside wait for its end. A
+  // terminal has none to wait for, and its foreground is given back after a stop.
+  const int terminal = j.terminal < 0 ? -1 : ::fcntl(j.terminal, F_DUPFD_CLOEXEC, 3);
   ::close_range(0, 2, 0);
   reap(to_broker, command);
   for (;;) {
@@ -222,7 +246,7 @@ void watch_command(const job& j, const link& to_broker, pid_t command) {
       reap(to_broker, command);
     }
     if (wait[1].revents)
-      obey(j, to_broker, command);
+      obey(to_broker, command, terminal);
   }
 }
 

@@ -32,10 +32,11 @@ bool is_link(int fd) {
   return ::fstat(fd, &st) == 0 && S_ISLNK(st.st_mode);
 }
 
-// Puts a copy of what `fd` names on top of itself. 0 or an errno.
-int mount_on_itself(int fd, bool read_only) {
-  const int tree = static_cast<int>(::syscall(
-      SYS_open_tree, fd, "", AT_EMPTY_PATH | AT_RECURSIVE | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC));
+// Puts a copy of what `source` names on top of `fd`. 0 or an errno.
+int mount_over(int fd, int source, bool read_only) {
+  const int tree = static_cast<int>(
+      ::syscall(SYS_open_tree, source, "",
+                AT_EMPTY_PATH | AT_RECURSIVE | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC));
   if (tree < 0)
     return errno;
   int error = 0;
@@ -52,6 +53,8 @@ int mount_on_itself(int fd, bool read_only) {
   ::close(tree);
   return error;
 }
+
+int mount_on_itself(int fd, bool read_only) { return mount_over(fd, fd, read_only); }
 
 // The roots' descriptors must come from the new mount namespace.
 std::vector<int> open_roots(const job& j, const link& to_broker) {
@@ -119,6 +122,17 @@ void cover_kernel_files(const job& j, const link& to_broker) {
       to_broker.fail(wire::stage::setup, error, "make read-only", path);
     ::close(fd);
   }
+  // Names of the user's keys, which keyctl(2) is refused for.
+  const int nothing = open_beneath(AT_FDCWD, "/dev/null", 0);
+  for (const char* path : {"/proc/keys", "/proc/key-users"}) {
+    const int fd = open_beneath(AT_FDCWD, path, 0);
+    if (fd < 0 && errno == ENOENT) // a kernel without keys
+      continue;
+    if (const int error = fd < 0 ? errno : mount_over(fd, nothing, true))
+      to_broker.fail(wire::stage::setup, error, "cover", path);
+    ::close(fd);
+  }
+  ::close(nothing);
 }
 
 void open_listeners(const job& j, const link& to_broker) {

@@ -1,0 +1,183 @@
+// Git: the host's Git runs nothing that a command has written, and ordinary work
+// with Git goes on inside.
+#include "tests/support/workspace.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sstream>
+
+namespace piorch::test {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+
+class E2eExecGit : public testing::Test {
+protected:
+  // A command in another directory than the project.
+  finished in(const fs::path& directory, const std::string& script) const {
+    program p = w.exec(script);
+    p.directory = directory;
+    return run(p);
+  }
+  finished host_in(const fs::path& directory, std::vector<std::string> argv) const {
+    program p = w.host(std::move(argv));
+    p.directory = directory;
+    return run(p);
+  }
+  // Each line must fail.
+  void refused(const fs::path& directory, const std::string& lines) const {
+    // rename(2) alone: mv copies what it cannot rename, and removes what it can.
+    std::string script = "rn() { perl -e 'rename($ARGV[0], $ARGV[1]) or exit 1' \"$@\"; }\n";
+    std::istringstream in_lines(lines);
+    for (std::string line; std::getline(in_lines, line);)
+      if (const auto at = line.find_first_not_of(' '); at != std::string::npos)
+        script += "if ( " + line.substr(at) +
+                  " ) 2>/dev/null; then echo 'BROKEN: " + line.substr(at) + "'; fi\n";
+    const auto r = in(directory, script + "echo tried");
+    EXPECT_EQ(r.out, "tried\n") << r.err;
+  }
+
+  workspace w;
+};
+
+TEST_F(E2eExecGit, TheRepositoryCanBeNeitherRenamedNorReplaced) {
+  refused(w.project(), R"sh(
+    rn .git moved
+    rn .git /tmp/moved
+    rmdir .git
+    mkdir -p other/x && rn other .git
+    ln -sfnT other .git
+    rn .git/hooks .git/elsewhere
+    mkdir fresh && rn fresh .git/hooks
+    echo evil > .git/hooks/post-commit
+    echo evil > .git/config.worktree
+    mv README.md .git/config.worktree
+    echo evil > .git/modules/lib/hooks/pre-commit
+    rn .git/modules/lib .git/modules/other
+    rn .git/modules .git/other
+  )sh");
+  EXPECT_EQ(host_in(w.project(), {"git", "status", "--porcelain", "README.md"}).out, "");
+}
+
+TEST_F(E2eExecGit, NoConfigurationRunsPrograms) {
+  const std::string module = ".git/modules/lib/config";
+  const auto before = read_file(w.project() / ".git/config");
+  const auto before_module = read_file(w.project() / module);
+  refused(w.project(), R"sh(
+    git config core.fsmonitor evil
+    git config core.hooksPath evil
+    git config alias.st '!evil'
+    git config include.path evil
+    git config filter.x.clean evil
+    git config core.sshCommand evil
+    printf '[core]\n\tfsmonitor = evil\n' > evil; mv evil .git/config
+    printf '[core]\n\tpager = evil\n' > evil; ln -f evil .git/config
+    git config -f .git/modules/lib/config core.fsmonitor evil
+    printf '[core]\n\teditor = evil\n' > evil; mv evil .git/modules/lib/config
+    mkdir -p x/objects x/refs && printf '[core]\n\tfsmonitor = evil\n' > x/config
+  )sh");
+  EXPECT_EQ(read_file(w.project() / ".git/config"), before);
+  EXPECT_EQ(read_file(w.project() / module), before_module);
+  const auto r = run(w.exec("git config -f " + module +
+                            " remote.origin.url ../else && git config "
+                            "branch.main.remote origin && echo fine"));
+  EXPECT_EQ(r.out, "fine\n") << r.err;
+}
+
+TEST_F(E2eExecGit, WhatLeadsToLinkedWorkTreesCannotBeRedirected) {
+  w.host_output({"git", "worktree", "add", "-q", (w.home() / "linked").string()});
+  const std::string dir = ".git/worktrees/linked";
+  const auto before = snapshot(w.project() / dir);
+  refused(w.project(), "echo ../../evil > " + dir + "/commondir\necho /evil > " + dir +
+                           "/gitdir\nrn " + dir + " .git/worktrees/x\nrn .git/worktrees .git/x\n" +
+                           "rm -f " + dir + "/commondir");
+  EXPECT_EQ(snapshot(w.project() / dir), before);
+}
+
+TEST_F(E2eExecGit, ALinkedWorkTreeIsAWorkspace) {
+  const auto linked = w.home() / "linked";
+  w.host_output({"git", "worktree", "add", "-qb", "topic", linked.string()});
+  const auto pointer = read_file(linked / ".git");
+  // The repository has protected names of its own; what is not there now must not appear.
+  const auto config = read_file(w.project() / ".git/config");
+  const auto r = in(linked, R"sh(set -e
+    git status --short; echo new > new.txt; git add new.txt; git commit -qm topic
+    git log --format=%s; git stash list; git branch --show-current)sh");
+  EXPECT_EQ(r.out, "topic\nfirst\ntopic\n") << r.err;
+  EXPECT_EQ(w.host_output({"git", "log", "-1", "--format=%s", "topic"}), "topic\n");
+  const std::string common = (w.project() / ".git").string();
+  const std::string own = common + "/worktrees/linked";
+  refused(linked, "echo 'gitdir: /evil' > .git\nrn .git x\nrm -f .git\nln -sfT /evil .git\n" +
+                      ("echo evil > " + common + "/config\n") +
+                      ("echo evil > " + common + "/hooks/pre-commit\n") +
+                      ("echo evil > " + common + "/config.worktree\n") +
+                      ("echo evil > " + common + "/commondir\n") +
+                      ("echo evil > " + common + "/HEAD\n") + ("rm -rf " + common + "/refs\n") +
+                      ("rn " + own + " " + own + "x\n") + ("echo /evil > " + own + "/commondir\n") +
+                      ("echo /evil > " + own + "/gitdir\n") +
+                      ("echo evil > " + w.project().string() + "/README.md"));
+  EXPECT_EQ(read_file(linked / ".git"), pointer);
+  EXPECT_EQ(read_file(w.project() / ".git/config"), config);
+}
+
+TEST_F(E2eExecGit, ASubmoduleIsAWorkspace) {
+  const auto lib = w.top() / "lib";
+  fs::create_directories(lib);
+  host_in(lib, {"git", "init", "-q"});
+  write_file(lib / "lib.c", "int lib;\n");
+  host_in(lib, {"git", "add", "."});
+  host_in(lib, {"git", "commit", "-qm", "lib"});
+  fs::remove_all(w.project() / ".git/modules");
+  w.host_output({"git", "-c", "protocol.file.allow=always", "submodule", "add", "-q", lib.string(),
+                 "third/lib"});
+  const auto module = w.project() / "third/lib";
+  const auto pointer = read_file(module / ".git");
+  const auto r = in(module, R"sh(set -e
+    echo 'int more;' >> lib.c; git commit -qam more; git remote set-url origin ../else; git log --format=%s)sh");
+  EXPECT_EQ(r.out, "more\nlib\n") << r.err;
+  const std::string dir = (w.project() / ".git/modules/third/lib").string();
+  refused(module, "echo 'gitdir: /evil' > .git\nrn .git x\necho evil > " + dir +
+                      "/hooks/post-commit\nrn " + dir + "/hooks " + dir + "/x\nrn " + dir + " " +
+                      dir + "x\necho evil > " + (w.project() / ".git/config").string());
+  EXPECT_EQ(read_file(module / ".git"), pointer);
+
+  // From above, its Git directory is one of .git/modules.
+  refused(w.project(), R"sh(
+    printf '[core]\n\tfsmonitor = evil\n' >> .git/modules/third/lib/config
+    echo evil > .git/modules/third/lib/hooks/post-commit
+    rn .git/modules/third .git/modules/x
+    echo 'gitdir: /evil' > third/lib/.git
+    rn third/lib third/x
+    rn third x)sh");
+}
+
+TEST_F(E2eExecGit, APointerThatIsNotVouchedForIsNotFollowed) {
+  // As if an earlier worker had written it: a repository of somebody else in the home.
+  const auto tree = w.home() / "tree";
+  write_file(tree / ".git", "gitdir: " + (w.project() / ".git").string() + "\n");
+  const auto before = snapshot(w.project() / ".git");
+  const auto r =
+      in(tree, "git commit --allow-empty -qm evil; git log; ls " + (w.project() / ".git").string() +
+                   "; echo evil > " + (w.project() / ".git/HEAD").string());
+  EXPECT_NE(r.status, 0);
+  EXPECT_EQ(r.out, "") << "not even readable: it lies in the home";
+  EXPECT_EQ(snapshot(w.project() / ".git"), before);
+}
+
+TEST_F(E2eExecGit, ANestedRepositoryIsProtectedLikeTheRoot) {
+  fs::create_directories(w.project() / "vendored/deep");
+  host_in(w.project() / "vendored/deep", {"git", "init", "-q"});
+  refused(w.project(), R"sh(
+    rn vendored/deep/.git x
+    rn vendored x
+    rn vendored/deep vendored/x
+    echo evil > vendored/deep/.git/hooks/pre-commit
+    rn vendored/deep/.git/hooks x)sh");
+  const auto r = run(w.exec("cd vendored/deep && echo x > x && git add x && git commit -qm nested "
+                            "&& git log --format=%s"));
+  EXPECT_EQ(r.out, "nested\n") << r.err;
+}
+
+} // namespace
+} // namespace piorch::test

@@ -1,0 +1,72 @@
+// Accidents end a sandbox, not the machine; and many sandboxes do not disturb each other.
+#include "tests/support/workspace.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sstream>
+
+namespace piorch::test {
+namespace {
+
+using testing::HasSubstr;
+
+class E2eExecLimits : public testing::Test {
+protected:
+  workspace w;
+};
+
+TEST_F(E2eExecLimits, AForkBombEndsInTheSandbox) {
+  w.configure(R"sh({"limits": {"processes": 400}})sh");
+  w.add_helper();
+  const auto r = run(w.exec("./test-helper fork 2000"));
+  std::istringstream said(r.out);
+  int count = 0;
+  std::string error;
+  said >> count >> error;
+  EXPECT_GT(count, 200) << r.err;
+  EXPECT_LT(count, 400);
+  EXPECT_EQ(error, "EAGAIN");
+  EXPECT_FALSE(r.overdue);
+}
+
+TEST_F(E2eExecLimits, ALeakEndsInTheSandbox) {
+  w.configure(R"sh({"limits": {"memoryMiB": 64}})sh");
+  w.add_helper();
+  EXPECT_THAT(run(w.exec("./test-helper leak 32; ./test-helper leak 100")).out, "ok\nENOMEM\n");
+}
+
+TEST_F(E2eExecLimits, NoCoreFiles) {
+  EXPECT_EQ(run(w.exec("ulimit -c; ulimit -c unlimited 2>/dev/null || echo no")).out, "0\nno\n");
+}
+
+TEST_F(E2eExecLimits, TwelveCommandsInOneWorkspace) {
+  const auto before = snapshot(w.project() / ".git/hooks");
+  std::vector<child> all;
+  for (int i = 0; i < 12; ++i) {
+    program p = w.exec("echo READY; read go; { echo evil > .env; } 2>/dev/null && echo BROKEN; "
+                       "{ echo evil > .git/hooks/pre-commit; } 2>/dev/null && echo BROKEN; "
+                       "mv app x 2>/dev/null && echo BROKEN; echo mine > file-" +
+                       std::to_string(i) + "; ls -d $TMPDIR/../pi-sandbox-tmp-* | wc -l");
+    p.keep_input_open = true;
+    all.emplace_back(p);
+  }
+  for (child& c : all)
+    ASSERT_TRUE(c.read_until("READY\n"));
+  const std::string during = w.host_output({"git", "status", "--porcelain", "-uno"});
+  EXPECT_EQ(during, "");
+  // One after the other ends; the others are still protected.
+  for (child& c : all) {
+    c.write("\n");
+    const auto r = c.finish();
+    EXPECT_EQ(r.status, 0) << r.err;
+    EXPECT_EQ(r.out.find("BROKEN"), std::string::npos);
+  }
+  EXPECT_EQ(read_file(w.project() / ".env"), "original .env\n");
+  EXPECT_EQ(snapshot(w.project() / ".git/hooks"), before);
+  for (int i = 0; i < 12; ++i)
+    EXPECT_EQ(read_file(w.project() / ("file-" + std::to_string(i))), "mine\n");
+  EXPECT_TRUE(std::filesystem::is_empty(w.host_temp()));
+}
+
+} // namespace
+} // namespace piorch::test

@@ -1,0 +1,123 @@
+// What cannot be done is refused with one line, the right status, and nothing has run.
+#include "tests/support/workspace.hpp"
+
+#include <algorithm>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace piorch::test {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+class E2eExecRefusals : public testing::Test {
+protected:
+  void refuses(const program& p, const std::string& sentence, int status = 125) const {
+    const auto r = run(p);
+    EXPECT_EQ(r.status, status) << r.err;
+    EXPECT_EQ(r.out, "");
+    EXPECT_THAT(r.err, StartsWith("piorch exec: "));
+    EXPECT_THAT(r.err, HasSubstr(sentence));
+    EXPECT_EQ(std::count(r.err.begin(), r.err.end(), '\n'), 1) << r.err;
+    EXPECT_FALSE(fs::exists(w.project() / "ran"));
+    EXPECT_TRUE(fs::is_empty(w.host_temp()));
+  }
+  program touching(std::vector<std::string> options = {}) const {
+    return w.exec("touch ran", std::move(options));
+  }
+  // `piorch exec` after `preparation` in namespaces of its own.
+  program prepared(const std::string& preparation) const {
+    return w.host({"unshare", "-Urm", "--propagation", "private", "sh", "-c",
+                   preparation + " && exec '" + piorch_program() + "' exec -c 'touch ran'"});
+  }
+
+  workspace w;
+};
+
+TEST_F(E2eExecRefusals, WrongOptions) {
+  refuses(touching({"--frobnicate"}), "unknown option --frobnicate");
+  refuses(w.piorch({"exec"}), "no command");
+  refuses(w.piorch({"exec", "--"}), "no command");
+  refuses(w.piorch({"exec", "touch", "ran"}), "put -- before the command");
+  refuses(touching({"--timeout", "soon"}), "--timeout");
+  refuses(touching({"--env", "=x"}), "NAME=VALUE");
+}
+
+TEST_F(E2eExecRefusals, DirectoriesThatCannotBeTheWorkspace) {
+  refuses(touching({"-C", "nowhere"}), "no such directory");
+  refuses(touching({"-C", "README.md"}), "not a directory");
+  for (const std::string& path :
+       {std::string("/"), w.home().string(), w.top().string(), std::string("/proc/self"),
+        std::string("/dev"), w.host_temp().string(), std::string("..")})
+    refuses(touching({"-C", path}), "cannot be the workspace");
+}
+
+TEST_F(E2eExecRefusals, AnUnreadableDirectory) {
+  const auto closed = w.project() / "closed";
+  fs::create_directories(closed / "below");
+  fs::permissions(closed, fs::perms::none);
+  if (::geteuid() != 0) // nothing is closed to root
+    refuses(touching({"-C", "closed/below"}), "closed/below");
+  fs::permissions(closed, fs::perms::all);
+}
+
+TEST_F(E2eExecRefusals, AConfigurationThatIsNotUnderstood) {
+  w.configure("{\"network\": ");
+  refuses(touching(), "config.json");
+  w.configure(R"sh({"network": {"allowedDomain": []}})sh");
+  refuses(touching(), "network.allowedDomain");
+  w.configure(R"sh({"subagents": {"provider": "else"}})sh");
+  refuses(touching(), "subagents.provider");
+  w.configure(R"sh({"limits": {"processes": "many"}})sh");
+  refuses(touching(), "limits.processes");
+  w.configure("{}");
+  write_file(w.home() / ".pi/agent/pi-sandbox.json", "not looked at");
+  EXPECT_EQ(run(touching()).status, 0);
+}
+
+TEST_F(E2eExecRefusals, TheLegacyConfigurationCountsToo) {
+  write_file(w.home() / ".pi/agent/pi-sandbox.json", "[]");
+  refuses(touching(), "pi-sandbox.json");
+}
+
+TEST_F(E2eExecRefusals, NoBubblewrap) {
+  refuses(prepared("for b in /usr/bin/bwrap /usr/local/bin/bwrap /bin/bwrap; do test ! -e $b || "
+                   "mount --bind /dev/null $b; done"),
+          "bubblewrap is not installed; install it with: apt-get install bubblewrap");
+}
+
+TEST_F(E2eExecRefusals, NoUserNamespaces) {
+  refuses(prepared("echo 0 > /proc/sys/user/max_user_namespaces"), "user namespaces are forbidden");
+}
+
+TEST_F(E2eExecRefusals, AReportThatCannotBeWritten) {
+  refuses(touching({"--report", "nowhere/report.json"}), "nowhere/report.json");
+  refuses(touching({"--report", "src"}), "src");
+  const auto victim = w.top() / "outside/file";
+  fs::create_symlink(victim, w.project() / "planted.json");
+  refuses(touching({"--report", "planted.json"}), "a link is in the way");
+  fs::create_directory_symlink(victim.parent_path(), w.project() / "planted");
+  refuses(touching({"--report", "planted/new.json"}), "a link is in the way");
+  EXPECT_EQ(read_file(victim), "outside");
+  EXPECT_EQ(snapshot(victim.parent_path()).size(), 1u);
+}
+
+TEST_F(E2eExecRefusals, NothingOfOursRunsThroughTheWorkspaceOrTheEnvironment) {
+  for (const char* name : {"bwrap", "bash", "sh", "piorch-init", "piorch-broker"}) {
+    write_file(w.project() / "bin" / name,
+               "#!/bin/sh\ntouch " + (w.home() / "ran").string() + "\n");
+    fs::permissions(w.project() / "bin" / name, fs::perms::all);
+  }
+  write_file(w.project() / "rc", "touch " + (w.home() / "ran").string() + "\n");
+  program p = w.exec("echo ok");
+  p.environment["PATH"] = (w.project() / "bin").string() + ":" + std::getenv("PATH");
+  p.environment["BASH_ENV"] = p.environment["ENV"] = (w.project() / "rc").string();
+  p.environment["LD_PRELOAD"] = std::nullopt;
+  EXPECT_EQ(run(p).status, 0);
+  EXPECT_FALSE(fs::exists(w.home() / "ran"));
+}
+
+} // namespace
+} // namespace piorch::test

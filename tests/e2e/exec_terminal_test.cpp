@@ -1,0 +1,167 @@
+// A terminal stays a terminal.
+#include "tests/support/terminal.hpp"
+#include "tests/support/workspace.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace piorch::test {
+namespace {
+
+using testing::HasSubstr;
+
+class E2eExecTerminal : public testing::Test {
+protected:
+  // A person's own shell, which has job control, outside of any sandbox.
+  program shell() const {
+    program p = w.host({"bash", "--norc", "--noprofile", "-i"});
+    p.environment["PS1"] = "host$ ";
+    p.environment["TERM"] = "dumb";
+    p.environment["P"] = piorch_program();
+    p.environment["HISTFILE"] = std::nullopt;
+    return p;
+  }
+
+  workspace w;
+};
+
+TEST_F(E2eExecTerminal, TheCommandHasIt) {
+  terminal t(
+      w.exec("test -t 0 -a -t 1 -a -t 2 && stty size && test \"$(ps -o tpgid= -p $$)\" -eq $$ && "
+             "echo mine; read line </dev/tty; echo \"got $line\""),
+      31, 97);
+  EXPECT_TRUE(t.sees("31 97")) << t.screen();
+  EXPECT_TRUE(t.sees("mine")) << t.screen();
+  t.type("typed\n");
+  EXPECT_TRUE(t.sees("got typed")) << t.screen();
+  EXPECT_EQ(t.end(), 0);
+}
+
+TEST_F(E2eExecTerminal, ControlCEndsTheCommandAndNotTheShell) {
+  terminal t(shell());
+  ASSERT_TRUE(t.sees("host$ "));
+  t.type("$P exec -c 'echo REA''DY; sleep 1000'; echo \"sta\"tus=$?\n");
+  ASSERT_TRUE(t.sees("READY")) << t.screen();
+  t.type("\x03");
+  ASSERT_TRUE(t.sees("host$ ")) << t.screen();
+  t.type(
+      "$P exec -c 'trap \"echo caught; exit 9\" INT; echo REA''DY; while :; do read x; done'; echo "
+      "\"sta\"tus=$?\n");
+  ASSERT_TRUE(t.sees("READY")) << t.screen();
+  t.type("\x03");
+  EXPECT_TRUE(t.sees("caught")) << t.screen();
+  EXPECT_TRUE(t.sees("status=9")) << t.screen();
+  t.type("exit\n");
+  EXPECT_EQ(t.end(), 0) << t.screen();
+}
+
+TEST_F(E2eExecTerminal, ControlCEndsAScriptAsItWouldWithoutASandbox) {
+  write_file(w.project() / "script", "$P exec -c 'echo REA''DY; sleep 1000'\necho 'still'here\n");
+  terminal t(shell());
+  t.type("bash script; echo \"sta\"tus=$?\n");
+  ASSERT_TRUE(t.sees("READY")) << t.screen();
+  t.type("\x03");
+  ASSERT_TRUE(t.sees("host$ ")) << t.screen();
+  EXPECT_EQ(t.screen().find("stillhere"), std::string::npos) << t.screen();
+  t.type("exit 0\n");
+  EXPECT_EQ(t.end(), 0);
+}
+
+TEST_F(E2eExecTerminal, ANewWindowSizeReachesTheCommand) {
+  terminal t(w.exec("trap 'stty size; exit' WINCH; echo READY; while :; do read -t 1000 x; done"));
+  ASSERT_TRUE(t.sees("READY")) << t.screen();
+  t.resize(40, 123);
+  EXPECT_TRUE(t.sees("40 123")) << t.screen();
+  EXPECT_EQ(t.end(), 0);
+}
+
+TEST_F(E2eExecTerminal, AnInteractiveShellInsideHasJobControl) {
+  program p =
+      w.piorch({"exec", "--env", "PS1=inner$ ", "--", "bash", "--norc", "--noprofile", "-i"});
+  p.environment["TERM"] = "dumb";
+  terminal t(p);
+  ASSERT_TRUE(t.sees("inner$ ")) << t.screen();
+  EXPECT_EQ(t.screen().find("no job control"), std::string::npos) << t.screen();
+  t.type("sh -c 'echo RUN''NING; while read x; do echo \"got\" $x; done'\n");
+  ASSERT_TRUE(t.sees("RUNNING")) << t.screen();
+  t.type("\x1a");
+  ASSERT_TRUE(t.sees("Stopped")) << t.screen();
+  ASSERT_TRUE(t.sees("inner$ ")) << t.screen();
+  t.type("fg\n");
+  ASSERT_TRUE(t.sees("done'")) << t.screen();
+  t.type("line\n");
+  ASSERT_TRUE(t.sees("got line")) << t.screen();
+  t.type("\x03");
+  EXPECT_TRUE(t.sees("inner$ ")) << t.screen();
+  t.type("echo \"sta\"tus=$?; exit 4\n");
+  EXPECT_TRUE(t.sees("status=130")) << t.screen();
+  EXPECT_EQ(t.end(), 4) << t.screen();
+}
+
+TEST_F(E2eExecTerminal, StopAndContinueFromTheShellOutside) {
+  terminal t(shell());
+  ASSERT_TRUE(t.sees("host$ "));
+  t.type("$P exec -c 'while read x; do echo \"got\" $x; test $x != end || exit 6; done'\n");
+  t.type("one\n");
+  ASSERT_TRUE(t.sees("got one")) << t.screen();
+  t.type("\x1a");
+  ASSERT_TRUE(t.sees("Stopped")) << t.screen();
+  ASSERT_TRUE(t.sees("host$ "));
+  t.type("fg\n");
+  ASSERT_TRUE(t.sees("exec -c")) << t.screen();
+  t.type("two\n");
+  ASSERT_TRUE(t.sees("got two")) << t.screen();
+  t.type("\x1a");
+  ASSERT_TRUE(t.sees("Stopped")) << t.screen();
+  t.type("fg\n");
+  ASSERT_TRUE(t.sees("exec -c")) << t.screen();
+  t.type("end\n");
+  ASSERT_TRUE(t.sees("got end")) << t.screen();
+  ASSERT_TRUE(t.sees("host$ ")) << t.screen();
+  t.type("echo \"sta\"tus=$?; exit 0\n");
+  EXPECT_TRUE(t.sees("status=6")) << t.screen();
+  EXPECT_EQ(t.end(), 0);
+}
+
+TEST_F(E2eExecTerminal, NothingCanBeTypedIntoIt) {
+  w.add_helper();
+  terminal t(w.exec("./test-helper tiocsti; ./test-helper tiocsti-high"));
+  EXPECT_TRUE(t.sees("EPERM")) << t.screen();
+  EXPECT_TRUE(t.sees("EPERM")) << t.screen();
+  EXPECT_EQ(t.end(), 0);
+}
+
+TEST_F(E2eExecTerminal, TheTerminalIsTheCallersAgainAfterwards) {
+  terminal t(shell());
+  t.type("$P exec -- true; read -p 'ask: ' x; echo \"got\" $x; exit 0\n");
+  ASSERT_TRUE(t.sees("ask: ")) << t.screen();
+  t.type("answer\n");
+  EXPECT_TRUE(t.sees("got answer")) << t.screen();
+  EXPECT_EQ(t.end(), 0);
+}
+
+TEST_F(E2eExecTerminal, AnEditorDraws) {
+  write_file(w.project() / "text", "first line\n");
+  program p = w.piorch({"exec", "--", "vi", "text"});
+  p.environment["TERM"] = "xterm";
+  if (run(w.host({"sh", "-c", "command -v vi"})).status != 0) {
+    if (std::getenv("PIORCH_MUST_WORK"))
+      FAIL() << "vi is not installed";
+    GTEST_SKIP() << "vi is not installed";
+  }
+  terminal t(p);
+  ASSERT_TRUE(t.sees("first line")) << t.screen();
+  t.type("oadded\x1b:wq\n");
+  EXPECT_EQ(t.end(), 0) << t.screen();
+  EXPECT_EQ(read_file(w.project() / "text"), "first line\nadded\n");
+}
+
+// Without a terminal: the caller's process group is out of reach.
+TEST_F(E2eExecTerminal, AGroupSignalStaysInside) {
+  const auto r =
+      run(w.host({"sh", "-c", "'" + piorch_program() + "' exec -c 'kill -KILL 0'; echo alive $?"}));
+  EXPECT_EQ(r.out, "alive 137\n") << r.err;
+}
+
+} // namespace
+} // namespace piorch::test

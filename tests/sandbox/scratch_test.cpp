@@ -1,0 +1,131 @@
+#include "sandbox/scratch.hpp"
+
+#include "tests/support/run.hpp"
+#include "tests/support/workspace.hpp"
+
+#include <fcntl.h>
+#include <filesystem>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace piorch::sandbox {
+namespace {
+
+namespace fs = std::filesystem;
+using test::write_file;
+using testing::HasSubstr;
+
+class SandboxScratch : public testing::Test {
+protected:
+  std::size_t entries() const {
+    return static_cast<std::size_t>(
+        std::distance(fs::directory_iterator(base.path()), fs::directory_iterator()));
+  }
+  // A directory as a killed process leaves it: nobody holds its lock.
+  fs::path leave_behind() {
+    auto made = scratch::make(base.path());
+    EXPECT_TRUE(made);
+    return made->release().first; // the descriptor, and with it the lock, goes
+  }
+
+  test::temp_dir base;
+};
+
+TEST_F(SandboxScratch, IsPrivateAndGoesWithItsOwner) {
+  {
+    auto s = scratch::make(base.path());
+    ASSERT_TRUE(s) << s.failed().text;
+    EXPECT_THAT(s->path(), HasSubstr("/pi-sandbox-tmp-"));
+    struct stat st {};
+    ASSERT_EQ(::lstat(s->path().c_str(), &st), 0);
+    EXPECT_EQ(st.st_mode, S_IFDIR | 0700u);
+    write_file(fs::path(s->path()) / "a/b/file", "x");
+    EXPECT_EQ(entries(), 1u);
+  }
+  EXPECT_EQ(entries(), 0u);
+}
+
+TEST_F(SandboxScratch, CannotBeMadeWhereThereIsNoDirectory) {
+  const auto s = scratch::make(base / "nowhere");
+  ASSERT_FALSE(s);
+  EXPECT_THAT(s.failed().text, HasSubstr("nowhere"));
+}
+
+TEST_F(SandboxScratch, ASweepTakesWhatNobodyHolds) {
+  const auto left = leave_behind();
+  write_file(left / "closed/file", "x");
+  fs::permissions(left / "closed", fs::perms::none);
+  fs::permissions(left, fs::perms::none);
+  sweep_scratch(base.path());
+  EXPECT_EQ(entries(), 0u);
+}
+
+TEST_F(SandboxScratch, ASweepLeavesWhatIsInUse) {
+  auto s = scratch::make(base.path());
+  write_file(fs::path(s->path()) / "file", "x");
+  sweep_scratch(base.path());
+  EXPECT_EQ(test::read_file(fs::path(s->path()) / "file"), "x");
+}
+
+TEST_F(SandboxScratch, ASweepLeavesWhatIsNotOurs) {
+  fs::create_directory(base / "pi-sandbox-tmp-abcdef"); // another program's
+  fs::create_directory(base / "somebody");
+  write_file(base / "pi-sandbox-tmp-piorch-file", "not a directory");
+  fs::create_directory_symlink(base / "somebody", base / "pi-sandbox-tmp-piorch-link");
+  sweep_scratch(base.path());
+  EXPECT_EQ(entries(), 4u);
+}
+
+TEST_F(SandboxScratch, RemovalFollowsNoLink) {
+  write_file(base / "outside/file", "kept");
+  const auto left = leave_behind();
+  fs::create_directory_symlink(base / "outside", left / "link");
+  fs::create_symlink(base / "outside/file", left / "file");
+  sweep_scratch(base.path());
+  EXPECT_FALSE(fs::exists(left));
+  EXPECT_EQ(test::read_file(base / "outside/file"), "kept");
+}
+
+TEST_F(SandboxScratch, ATreeDeeperThanAnyPathIsRemoved) {
+  const auto left = leave_behind();
+  int at = ::open(left.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  for (int level = 0; level < 3000; ++level) {
+    ASSERT_EQ(::mkdirat(at, "d", 0700), 0);
+    const int next = ::openat(at, "d", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    ASSERT_GE(next, 0);
+    if (level % 500 == 0)
+      ::fchmod(at, 0);
+    ::close(at);
+    at = next;
+  }
+  ::close(at);
+  sweep_scratch(base.path());
+  EXPECT_EQ(entries(), 0u);
+}
+
+TEST_F(SandboxScratch, ManyEntriesAreRemoved) {
+  const auto left = leave_behind();
+  for (int i = 0; i < 2000; ++i)
+    write_file(left / ("d" + std::to_string(i % 50)) / std::to_string(i), "");
+  ASSERT_EQ(::mkfifo((left / "fifo").c_str(), 0600), 0);
+  EXPECT_TRUE(remove_tree(AT_FDCWD, left.c_str()));
+  EXPECT_EQ(entries(), 0u);
+}
+
+TEST_F(SandboxScratch, RemovingWhatIsGoneIsSuccess) {
+  EXPECT_TRUE(remove_tree(AT_FDCWD, (base / "nothing").c_str()));
+}
+
+TEST_F(SandboxScratch, TheLockGoesOverWithTheDescriptor) {
+  auto [path, fd] = scratch::make(base.path())->release();
+  scratch next = scratch::adopt(path, std::move(fd));
+  sweep_scratch(base.path());
+  EXPECT_TRUE(fs::exists(path));
+  next.remove();
+  EXPECT_FALSE(fs::exists(path));
+}
+
+} // namespace
+} // namespace piorch::sandbox
