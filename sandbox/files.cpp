@@ -44,7 +44,7 @@ bool exists(const std::string& path) { return look(path).has_value(); }
 
 ipc::unique_fd open_pinned(const std::string& absolute_path) {
   open_how how{};
-  how.flags = O_PATH | O_CLOEXEC | O_NOFOLLOW;
+  how.flags = O_PATH | O_CLOEXEC; // with O_NOFOLLOW a link itself would be opened
   how.resolve = RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS;
   return ipc::unique_fd(
       static_cast<int>(::syscall(SYS_openat2, AT_FDCWD, absolute_path.c_str(), &how, sizeof how)));

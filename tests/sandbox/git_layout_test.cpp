@@ -1,0 +1,142 @@
+#include "sandbox/git_layout.hpp"
+
+#include "tests/support/workspace.hpp"
+
+#include <algorithm>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace piorch::sandbox {
+namespace {
+
+namespace fs = std::filesystem;
+using kind = git_layout::kind_type;
+using test::write_file;
+using testing::AllOf;
+using testing::Contains;
+using testing::IsSupersetOf;
+using testing::Not;
+
+class SandboxGitLayout : public testing::Test {
+protected:
+  std::string at(const std::string& name) const { return fs::canonical(base.path()) / name; }
+  std::string tree() const { return at("tree"); }
+
+  // A repository with a linked work tree, as Git lays them out.
+  void make_worktree() {
+    write_file(at("repo/.git/HEAD"), "ref: refs/heads/main\n");
+    write_file(at("repo/.git/worktrees/tree/gitdir"), at("tree/.git") + "\n");
+    write_file(at("repo/.git/worktrees/tree/commondir"), "../..\n");
+    write_file(at("tree/.git"), "gitdir: " + at("repo/.git/worktrees/tree") + "\n");
+  }
+  void make_submodule(const std::string& worktree) {
+    write_file(at("repo/.git/modules/lib/config"), "[core]\n\tworktree = " + worktree + "\n");
+    write_file(at("tree/.git"), "gitdir: ../repo/.git/modules/lib\n");
+  }
+  static std::vector<std::string> names(const std::vector<protected_path>& from, bool present) {
+    std::vector<std::string> out;
+    for (const protected_path& p : from)
+      if (p.present == present)
+        out.push_back(p.path);
+    return out;
+  }
+
+  SandboxGitLayout() { fs::create_directories(tree()); }
+  test::temp_dir base;
+};
+
+TEST_F(SandboxGitLayout, None) { EXPECT_EQ(find_git(tree()).kind, kind::none); }
+
+TEST_F(SandboxGitLayout, ADirectory) {
+  fs::create_directories(at("tree/.git"));
+  const auto git = find_git(tree());
+  EXPECT_EQ(git.kind, kind::directory);
+  EXPECT_EQ(git.git_dir, at("tree/.git"));
+  EXPECT_EQ(git.common_dir, git.git_dir);
+}
+
+TEST_F(SandboxGitLayout, ALinkedWorkTreeThatPointsBack) {
+  make_worktree();
+  const auto git = find_git(tree());
+  EXPECT_EQ(git.kind, kind::worktree);
+  EXPECT_EQ(git.git_dir, at("repo/.git/worktrees/tree"));
+  EXPECT_EQ(git.common_dir, at("repo/.git"));
+}
+
+TEST_F(SandboxGitLayout, AWorkTreeWhoseBackLinkNamesAnother) {
+  make_worktree();
+  write_file(at("other/.git"), "x");
+  write_file(at("repo/.git/worktrees/tree/gitdir"), at("other/.git") + "\n");
+  EXPECT_EQ(find_git(tree()).kind, kind::foreign);
+}
+
+TEST_F(SandboxGitLayout, AWorkTreeWhoseCommonDirectoryIsElsewhere) {
+  make_worktree();
+  fs::create_directories(at("private"));
+  write_file(at("repo/.git/worktrees/tree/commondir"), at("private") + "\n");
+  EXPECT_EQ(find_git(tree()).kind, kind::foreign) << "it would make that writable";
+}
+
+TEST_F(SandboxGitLayout, ASubmoduleThatPointsBack) {
+  make_submodule("../../../../tree");
+  const auto git = find_git(tree());
+  EXPECT_EQ(git.kind, kind::submodule);
+  EXPECT_EQ(git.git_dir, at("repo/.git/modules/lib"));
+}
+
+TEST_F(SandboxGitLayout, ASubmoduleThatPointsElsewhere) {
+  fs::create_directories(at("other"));
+  make_submodule("../../../../other");
+  EXPECT_EQ(find_git(tree()).kind, kind::foreign);
+}
+
+TEST_F(SandboxGitLayout, WhatLiesInTheWorkTreeCannotVouchForItself) {
+  write_file(at("tree/inner/gitdir"), at("tree/.git") + "\n");
+  write_file(at("tree/inner/commondir"), "../..\n");
+  write_file(at("tree/inner/config"), "[core]\nworktree = ..\n");
+  write_file(at("tree/.git"), "gitdir: inner\n");
+  EXPECT_EQ(find_git(tree()).kind, kind::foreign);
+}
+
+TEST_F(SandboxGitLayout, PointersThatAreNone) {
+  for (const std::string& text :
+       {std::string(), std::string("gitdir:"), std::string("gitdir: "),
+        std::string("gitdir: ../gone"), std::string("nothing"), std::string("gitdir: \0x", 10),
+        std::string(1 << 20, 'x'), "gitdir: " + std::string(20000, '/')}) {
+    write_file(at("tree/.git"), text);
+    EXPECT_EQ(find_git(tree()).kind, kind::foreign);
+  }
+  fs::remove(at("tree/.git"));
+  fs::create_symlink("/etc", at("tree/.git"));
+  EXPECT_EQ(find_git(tree()).kind, kind::foreign) << "a link vouches for nothing";
+}
+
+TEST_F(SandboxGitLayout, NamesThroughWhichGitRunsPrograms) {
+  const std::string git = at("repo/.git");
+  EXPECT_THAT(names(protect_git_dir(git), false),
+              IsSupersetOf({"hooks", "config.worktree", "commondir"}));
+  write_file(git + "/hooks/pre-commit", "");
+  write_file(git + "/modules/a/HEAD", "");
+  write_file(git + "/modules/a/hooks/post-checkout", "");
+  write_file(git + "/modules/a/modules/inner/HEAD", "");
+  write_file(git + "/modules/a/modules/inner/hooks/x", "");
+  write_file(git + "/modules/with/slash/HEAD", "");
+  write_file(git + "/modules/with/slash/config.worktree", "");
+  write_file(git + "/worktrees/t/commondir", "");
+  write_file(git + "/worktrees/t/gitdir", "");
+  EXPECT_THAT(names(protect_git_dir(git), true),
+              IsSupersetOf({"hooks", "modules/a/hooks", "modules/a/modules/inner/hooks",
+                            "modules/with/slash/config.worktree", "worktrees/t/commondir",
+                            "worktrees/t/gitdir"}));
+}
+
+TEST_F(SandboxGitLayout, EndlessModulesEnd) {
+  std::string path = at("repo/.git");
+  for (int i = 0; i < 60; ++i)
+    path += "/modules/m";
+  fs::create_directories(path);
+  protect_git_dir(at("repo/.git")); // a bound, not a crash
+}
+
+} // namespace
+} // namespace piorch::sandbox

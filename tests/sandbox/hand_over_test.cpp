@@ -1,0 +1,69 @@
+#include "sandbox/hand_over.hpp"
+
+#include "tests/support/temp_dir.hpp"
+
+#include <cstring>
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+namespace piorch::sandbox {
+namespace {
+
+ipc::unique_fd null_device() { return ipc::unique_fd(::open("/dev/null", O_RDWR | O_CLOEXEC)); }
+
+TEST(SandboxHandOver, ComesOutAsItWentIn) {
+  test::temp_dir dir;
+  hand_over in;
+  in.bwrap = 4711;
+  in.channel = null_device();
+  in.job = null_device();
+  in.diagnostics = null_device();
+  in.report = null_device();
+  in.temp = std::move(*scratch::make(dir.path()));
+  in.workspace = std::string("/w/\xff\xfe\x80 \"\\\n\xc3\xa4"); // bytes, not text
+  in.temp_dir = "/tmp/\xe2\x82";
+  in.command = "echo \xf0";
+  in.time_limit = std::chrono::milliseconds(1234);
+  in.begun_us = ~std::uint64_t{0} >> 1;
+  in.ask = true;
+  in.settings.limits.processes = 77;
+  in.settings.network.allowed_local_ports = {3000};
+  const std::string path = in.temp.path(), workspace = in.workspace, command = in.command;
+  const int channel = in.channel.get();
+
+  auto file = send(in);
+  ASSERT_TRUE(file) << file.failed().text;
+  EXPECT_FALSE(in.channel) << "given up";
+  EXPECT_EQ(::fcntl(channel, F_GETFD), 0) << "passes an exec";
+  auto out = receive(file->release());
+  ASSERT_TRUE(out) << out.failed().text;
+  EXPECT_EQ(out->bwrap, 4711);
+  EXPECT_EQ(out->channel.get(), channel);
+  EXPECT_EQ(::fcntl(channel, F_GETFD), FD_CLOEXEC) << "and goes no further";
+  EXPECT_TRUE(out->report);
+  EXPECT_FALSE(out->terminal);
+  EXPECT_EQ(out->temp.path(), path);
+  EXPECT_EQ(out->workspace, workspace);
+  EXPECT_EQ(out->temp_dir, "/tmp/\xe2\x82");
+  EXPECT_EQ(out->command, command);
+  EXPECT_EQ(out->time_limit, std::chrono::milliseconds(1234));
+  EXPECT_EQ(out->begun_us, ~std::uint64_t{0} >> 1);
+  EXPECT_TRUE(out->ask);
+  EXPECT_EQ(out->settings.limits.processes, 77u);
+  EXPECT_THAT(out->settings.network.allowed_local_ports, testing::ElementsAre(3000));
+}
+
+TEST(SandboxHandOver, AnythingElseIsRefused) {
+  for (const char* text : {"", "{", "[]", "42", "{} trailing"}) {
+    ipc::unique_fd fd(::memfd_create("x", MFD_CLOEXEC));
+    ASSERT_GE(::write(fd.get(), text, std::strlen(text)), 0);
+    ::lseek(fd.get(), 0, SEEK_SET);
+    EXPECT_FALSE(receive(fd.release())) << text;
+  }
+}
+
+} // namespace
+} // namespace piorch::sandbox
