@@ -1,0 +1,156 @@
+// What a sandbox may read and write, with a reason for every entry.
+#include "sandbox/policy.hpp"
+
+#include "sandbox/files.hpp"
+#include "tests/support/workspace.hpp"
+
+#include <algorithm>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace piorch::sandbox {
+namespace {
+
+namespace fs = std::filesystem;
+using test::write_file;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+class SandboxPolicy : public testing::Test {
+protected:
+  SandboxPolicy() {
+    in.homes = {at("home")};
+    in.temp_dir = at("tmp");
+    in.agent_dir = at("home/.pi/agent");
+    in.libexec_dir = at("home/.local/libexec/piorch");
+    in.program = at("home/.local/bin/piorch");
+    in.workspace = at("home/work");
+    fs::create_directories(in.workspace);
+    fs::create_directories(in.temp_dir);
+    fs::create_directories(in.libexec_dir);
+    fs::create_directories(in.agent_dir + "/extensions");
+  }
+  std::string at(const std::string& name) const { return fs::canonical(base.path()) / name; }
+
+  policy make() {
+    auto made = make_policy(settings, in);
+    EXPECT_TRUE(made) << made.failed().text;
+    if (!made)
+      return {};
+    survey_workspace(*made, in);
+    for (const rule& r : made->rules)
+      EXPECT_NE(r.reason, "") << r.path;
+    return *made;
+  }
+  static std::vector<std::string> paths(const policy& p, access what, bool present = true) {
+    std::vector<std::string> out;
+    for (const rule& r : p.rules)
+      if (r.what == what && r.present == present)
+        out.push_back(r.path);
+    return out;
+  }
+  std::string refusal(const std::string& workspace) {
+    in.workspace = workspace;
+    const auto made = make_policy(settings, in);
+    return made ? "accepted" : made.failed().text;
+  }
+
+  test::temp_dir base;
+  config::settings settings;
+  policy_inputs in;
+};
+
+TEST_F(SandboxPolicy, TheHomeIsHiddenAndTheWorkspaceIsWritable) {
+  write_file(at("home/.gitconfig"), "");
+  const policy p = make();
+  EXPECT_THAT(paths(p, access::hide), ElementsAre(at("home")));
+  EXPECT_THAT(paths(p, access::write), ElementsAre(at("home/work")));
+  EXPECT_THAT(paths(p, access::read), ElementsAre(at("home/.gitconfig"), in.libexec_dir));
+  EXPECT_EQ(p.rules.front().what, access::hide) << "what is shown comes after what is hidden";
+}
+
+TEST_F(SandboxPolicy, BothHomesAreHidden) {
+  fs::create_directory(at("other"));
+  in.homes.push_back(at("other"));
+  EXPECT_THAT(paths(make(), access::hide), ElementsAre(at("home"), at("other")));
+}
+
+TEST_F(SandboxPolicy, AdditionalReads) {
+  write_file(at("home/docs/a"), "");
+  fs::create_directory_symlink(at("home/docs"), at("home/link"));
+  settings.filesystem.additional_allow_read = {at("home/link"), at("home/gone"), "/usr"};
+  const policy p = make();
+  const auto link = std::find_if(p.rules.begin(), p.rules.end(),
+                                 [&](const rule& r) { return r.path == at("home/link"); });
+  ASSERT_NE(link, p.rules.end());
+  EXPECT_EQ(link->source, at("home/docs")) << "the name is kept, the content comes from there";
+  EXPECT_THAT(link->reason, HasSubstr("additionalAllowRead"));
+  EXPECT_THAT(paths(p, access::read, false), ElementsAre(at("home/gone")));
+}
+
+TEST_F(SandboxPolicy, DirectoriesThatMustNotBeAWorkspace) {
+  for (const std::string& path :
+       {at("home"), at(""), at("tmp"), std::string("/"), std::string("/proc/1"),
+        std::string("/sys"), std::string("/dev/shm"), at("home/.pi/agent/extensions")})
+    EXPECT_THAT(refusal(path), HasSubstr("cannot be the workspace")) << path;
+  fs::create_directory_symlink(at("home"), at("link"));
+  EXPECT_THAT(refusal(at("link")), HasSubstr("cannot be the workspace")) << "nor through a link";
+  EXPECT_THAT(refusal(at("gone")), HasSubstr("no such directory"));
+  write_file(at("file"), "");
+  EXPECT_THAT(refusal(at("file")), HasSubstr("not a directory"));
+}
+
+TEST_F(SandboxPolicy, AHomeThatIsTheRootCannotBeHidden) {
+  in.homes = {"/"};
+  EXPECT_THAT(refusal(in.workspace), HasSubstr("set HOME"));
+}
+
+TEST_F(SandboxPolicy, EveryAncestorOfAProtectedPathIsPinnedParentsFirst) {
+  write_file(at("home/work/a/b/.env"), "");
+  write_file(at("home/work/.vscode/deep/x.pem"), "");
+  const policy p = make();
+  EXPECT_THAT(paths(p, access::pin), ElementsAre(at("home/work/a"), at("home/work/a/b")));
+  EXPECT_THAT(paths(p, access::protect),
+              ElementsAre(at("home/work/.vscode"), at("home/work/a/b/.env")))
+      << "what lies in a protected directory needs nothing more";
+  std::vector<std::string> order;
+  for (const rule& r : p.rules)
+    if (r.present && (r.what == access::pin || r.what == access::protect))
+      order.push_back(r.path);
+  EXPECT_TRUE(std::is_sorted(order.begin(), order.end()));
+}
+
+TEST_F(SandboxPolicy, ALinkedWorkTreeWritesOnlyWhatItsCommitsNeed) {
+  const std::string repo = at("home/repo/.git");
+  for (const char* name : {"objects", "refs", "logs", "hooks"})
+    fs::create_directories(repo + "/" + name);
+  write_file(repo + "/worktrees/work/gitdir", in.workspace + "/.git\n");
+  write_file(repo + "/worktrees/work/commondir", "../..\n");
+  write_file(in.workspace + "/.git", "gitdir: " + repo + "/worktrees/work\n");
+  const policy p = make();
+  EXPECT_THAT(paths(p, access::write),
+              testing::UnorderedElementsAre(repo + "/objects", repo + "/refs", repo + "/logs",
+                                            repo + "/worktrees/work", in.workspace));
+  EXPECT_THAT(paths(p, access::protect),
+              testing::IsSupersetOf({in.workspace + "/.git", repo + "/worktrees/work/commondir",
+                                     repo + "/worktrees/work/gitdir"}));
+}
+
+TEST_F(SandboxPolicy, AForeignPointerOpensNothing) {
+  fs::create_directories(at("home/repo/.git/objects"));
+  write_file(in.workspace + "/.git", "gitdir: " + at("home/repo/.git") + "\n");
+  const policy p = make();
+  EXPECT_THAT(paths(p, access::write), ElementsAre(in.workspace));
+  EXPECT_THAT(paths(p, access::protect), testing::Contains(in.workspace + "/.git"));
+}
+
+TEST_F(SandboxPolicy, AnInstallationInTheWorkspaceIsProtected) {
+  in.libexec_dir = in.workspace + "/build/libexec/piorch";
+  in.program = in.workspace + "/build/bin/piorch";
+  write_file(in.program, "");
+  fs::create_directories(in.libexec_dir);
+  EXPECT_THAT(paths(make(), access::protect), testing::IsSupersetOf({in.libexec_dir, in.program}));
+}
+
+} // namespace
+} // namespace piorch::sandbox
