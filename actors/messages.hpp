@@ -260,6 +260,7 @@ struct run_task {
   std::optional<std::chrono::milliseconds> timeout;
   bool background = false;
   bool ends_session = false;
+  bool follow = false; // the client also follows, from this task on
 };
 // Supervisor -> session, on behalf of a client: answered when nothing runs or waits.
 struct wait_settled {

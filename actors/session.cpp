@@ -63,6 +63,13 @@ caf::result<ipc::session_answer> session_state::run(const run_task& what) {
   watch_client(client);
   tasks_.emplace(task, waiter{promise, caf::actor_cast<caf::actor_addr>(client), what.background,
                               what.ends_session});
+  if (what.follow && client) {
+    // A new session from its first event on.
+    const auto from = asked_to_start_ ? events_.next_seq() : 1;
+    followers_.emplace(caf::actor_cast<caf::actor>(client), follower_feed(from));
+    for (auto& [who, f] : followers_)
+      feed(who, f);
+  }
   if (what.timeout) {
     const auto seconds = static_cast<std::uint64_t>((what.timeout->count() + 999) / 1000);
     tell_later(self_, *what.timeout, me(), task_overdue{task, seconds});

@@ -79,6 +79,7 @@ caf::result<ipc::session_answer> supervisor_state::start(const ipc::session_star
   w.env = p.env;
   w.timeout = p.timeout;
   w.background = p.background;
+  w.follow = p.follow;
   return make(std::move(w));
 }
 
@@ -100,6 +101,7 @@ caf::result<ipc::session_answer> supervisor_state::handoff(const ipc::session_ha
   w.env = p.env;
   w.timeout = p.timeout;
   w.background = p.background;
+  w.follow = p.follow;
   return make(std::move(w));
 }
 
@@ -107,8 +109,8 @@ caf::result<ipc::session_answer> supervisor_state::make(wish w) {
   auto made = make_session(w);
   if (!made)
     return refusal(made.failed());
-  return self_->delegate(*made,
-                         run_task{std::move(w.task), w.timeout, w.background, !w.background});
+  return self_->delegate(
+      *made, run_task{std::move(w.task), w.timeout, w.background, !w.background, w.follow});
 }
 
 result<session_handle> supervisor_state::make_session(wish& w) {
@@ -176,7 +178,7 @@ supervisor_state::follow_up(const ipc::session_follow_up_params& p) {
   const auto actor = live_actor(*id);
   if (!actor)
     return refusal(ended(*id));
-  return self_->delegate(actor, run_task{p.task, p.timeout, p.background, false});
+  return self_->delegate(actor, run_task{p.task, p.timeout, p.background, false, p.follow});
 }
 
 caf::result<ipc::session_answer> supervisor_state::wait(const ipc::session_wait_params& p) {

@@ -93,6 +93,7 @@ private:
     std::optional<ipc::environment> env;
     std::optional<std::chrono::milliseconds> timeout;
     bool background = false;
+    bool follow = false;
   };
 
   caf::result<ipc::session_answer> make(wish w);

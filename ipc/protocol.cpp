@@ -117,12 +117,15 @@ result<rpc_call> read_session_start(const json& params) {
   p.tools = in.maybe_texts("tools");
   p.name = in.maybe_text("name");
   p.background = in.flag("background");
+  p.follow = in.flag("follow");
   p.env = in.maybe_environment("env");
   p.timeout = in.maybe_seconds("timeoutSeconds");
   return finish(in, std::move(p));
 }
 json write_call(const session_start_params& p) {
   json out{{"task", p.task}, {"cwd", p.cwd}, {"background", p.background}};
+  if (p.follow)
+    out["follow"] = true;
   put(out, "model", p.model);
   put(out, "tools", p.tools);
   put(out, "name", p.name);
@@ -137,11 +140,14 @@ result<rpc_call> read_session_follow_up(const json& params) {
   p.session_id = in.id("sessionId");
   p.task = need_task(in);
   p.background = in.flag("background");
+  p.follow = in.flag("follow");
   p.timeout = in.maybe_seconds("timeoutSeconds");
   return finish(in, std::move(p));
 }
 json write_call(const session_follow_up_params& p) {
   json out{{"sessionId", p.session_id}, {"task", p.task}, {"background", p.background}};
+  if (p.follow)
+    out["follow"] = true;
   put_seconds(out, p.timeout);
   return out;
 }
@@ -156,12 +162,15 @@ result<rpc_call> read_session_handoff(const json& params) {
   p.tools = in.maybe_texts("tools");
   p.name = in.maybe_text("name");
   p.background = in.flag("background");
+  p.follow = in.flag("follow");
   p.env = in.maybe_environment("env");
   p.timeout = in.maybe_seconds("timeoutSeconds");
   return finish(in, std::move(p));
 }
 json write_call(const session_handoff_params& p) {
   json out{{"sessionId", p.session_id}, {"task", p.task}, {"background", p.background}};
+  if (p.follow)
+    out["follow"] = true;
   put(out, "cwd", p.cwd);
   put(out, "model", p.model);
   put(out, "tools", p.tools);

@@ -77,6 +77,7 @@ struct session_start_params {
   std::optional<std::vector<std::string>> tools;
   std::optional<std::string> name;
   bool background = false;
+  bool follow = false; // also send the session's events, as session.follow would
   std::optional<environment> env;
   std::optional<std::chrono::milliseconds> timeout; // of the run
 };
@@ -84,6 +85,7 @@ struct session_follow_up_params {
   std::string session_id;
   std::string task;
   bool background = false;
+  bool follow = false; // also send the session's events, as session.follow would
   std::optional<std::chrono::milliseconds> timeout;
 };
 struct session_handoff_params {
@@ -94,6 +96,7 @@ struct session_handoff_params {
   std::optional<std::vector<std::string>> tools;
   std::optional<std::string> name;
   bool background = false;
+  bool follow = false; // also send the session's events, as session.follow would
   std::optional<environment> env;
   std::optional<std::chrono::milliseconds> timeout;
 };

@@ -172,6 +172,10 @@ result<launched> launch(const config::settings& settings, const policy_inputs& f
   // Without a private directory the command runs with no writable one (contract 7).
   if (auto temp = scratch::make(from.temp_dir))
     out.temp = std::move(*temp);
+  environment variables = request.variables;
+  prepare_for_sandbox(variables, out.temp.path());
+  if (auto placed = place_private_files(request.files, out.temp, variables); !placed)
+    return std::move(placed).failed();
 
   const std::string init_path = join(from.libexec_dir, "piorch-init");
   const ipc::unique_fd init_program(::open(init_path.c_str(), O_RDONLY | O_CLOEXEC));
@@ -219,8 +223,6 @@ result<launched> launch(const config::settings& settings, const policy_inputs& f
 
   // Meanwhile: everything that bubblewrap does not need.
   survey_workspace(out.rules, from);
-  environment variables = request.variables;
-  prepare_for_sandbox(variables, out.temp.path());
   network::add_proxy_variables(variables, join(from.libexec_dir, "piorch-connect"));
   auto job = make_job(out.rules, outer.trees, request, variables);
   if (!job)

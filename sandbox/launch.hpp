@@ -7,6 +7,7 @@
 #include "ipc/unique_fd.hpp"
 #include "sandbox/environment.hpp"
 #include "sandbox/policy.hpp"
+#include "sandbox/private_files.hpp"
 #include "sandbox/scratch.hpp"
 
 #include <array>
@@ -28,6 +29,7 @@ struct launch_request {
   sigset_t signal_mask{};            // for the command
   std::uint64_t ignored_signals = 0; // bit n-1: the command ignores signal n
   std::vector<std::uint16_t> local_ports;
+  private_files files; // for this command alone
 };
 
 // A sandbox on its way. piorch-init waits for the job.

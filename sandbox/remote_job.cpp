@@ -44,7 +44,9 @@ std::string job_text(const remote_job& job) {
                           {"timeLimitMs", job.time_limit.count()},
                           {"hasInput", job.has_input},
                           {"ask", job.ask},
-                          {"sessionId", job.session_id}});
+                          {"sessionId", job.session_id},
+                          {"filesVariable", job.files.variable},
+                          {"files", job.files.texts}});
 }
 
 result<remote_job> read_job(std::string_view text) {
@@ -62,6 +64,8 @@ result<remote_job> read_job(std::string_view text) {
   job.has_input = in.flag("hasInput");
   job.ask = in.flag("ask");
   job.session_id = in.text("sessionId");
+  job.files.variable = in.text("filesVariable");
+  job.files.texts = in.maybe_environment("files").value_or(std::map<std::string, std::string>());
   if (job.arguments.empty())
     in.fail("arguments", "an array that begins with the program");
   in.no_others(); // a job that asks for more than we do must not run with less

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "config/result.hpp"
+#include "sandbox/private_files.hpp"
 #include "sandbox/report.hpp"
 
 #include <chrono>
@@ -21,6 +22,7 @@ struct remote_job {
   bool has_input = false;                  // else the command reads /dev/null
   bool ask = false;                        // somebody may be asked for approvals
   std::string session_id;                  // empty: a command of its own
+  private_files files;                     // for this command alone
 };
 
 std::string job_text(const remote_job& job);

@@ -217,8 +217,8 @@ struct Supervisor : test::actor_test {
   }
   static std::string id_in(const answer& a) { return json::parse(a->value->session)["id"]; }
   answer follow_up(const std::string& id, const std::string& text, caf::actor* client = nullptr) {
-    return ask_later<ipc::session_answer>(boss, ipc::session_follow_up_params{id, text, false, {}},
-                                          client);
+    return ask_later<ipc::session_answer>(
+        boss, ipc::session_follow_up_params{id, text, false, false, {}}, client);
   }
   answer wait(const std::string& id, std::optional<milliseconds> limit = {}) {
     return ask_later<ipc::session_answer>(boss, ipc::session_wait_params{id, limit});
@@ -511,6 +511,25 @@ TEST_F(Supervisor, FollowersSeeEverythingLiveAndAfterwards) {
   const auto late = follow(id, 3);
   ASSERT_EQ(late->events.size(), log->events.size() - 2);
   EXPECT_EQ(late->events[0], log->events[2]);
+}
+
+TEST_F(Supervisor, AStartMayBeFollowedFromItsFirstEventOn) {
+  // The client is the follower: it must get events before the answer.
+  auto log = std::make_shared<follower_log>();
+  std::size_t before = 0;
+  followers.push_back(sys.spawn([&, log](caf::event_based_actor* a) -> caf::behavior {
+    auto p = task("one");
+    p.follow = true;
+    a->request(boss, caf::infinite, p).then([&, log](const ipc::session_answer&) {
+      before = log->events.size();
+    });
+    return follower(a, log, true);
+  }));
+  run();
+  ASSERT_FALSE(log->events.empty());
+  EXPECT_EQ(log->events[0]["seq"], 1);
+  EXPECT_EQ(before, log->events.size());
+  EXPECT_EQ(log->events.back()["event"]["state"], "stopped");
 }
 
 TEST_F(Supervisor, ManyFollowersAndOneThatIsSlow) {

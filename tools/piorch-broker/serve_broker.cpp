@@ -9,9 +9,7 @@
 #include "sandbox/surroundings.hpp"
 
 #include <csignal>
-#include <fcntl.h>
 #include <optional>
-#include <sys/wait.h>
 #include <unistd.h>
 
 namespace piorch::broker {
@@ -101,6 +99,7 @@ private:
     request.new_session = true;
     sigemptyset(&request.signal_mask);
     request.local_ports = settings.network.allowed_local_ports;
+    request.files = job.files;
     auto started = sandbox::launch(settings, around->policy, request);
     if (!started)
       return std::move(started).failed();

@@ -2,6 +2,7 @@
 //   piorch-serve [--ready-fd N] [--idle SECONDS]   the user's default instance
 //   piorch-serve --stdio                           private to its parent
 #include "actors/system.hpp"
+#include "actors/workers.hpp"
 #include "config/paths.hpp"
 #include "config/version.hpp"
 #include "ipc/start_instance.hpp"
@@ -111,6 +112,12 @@ int main(int argc, char** argv) {
   if (!args.stdio)
     options.idle_limit = std::chrono::seconds(args.idle_seconds);
   options.about = about_us();
+  options.make_supervisor = [where = *paths](caf::actor_system& system,
+                                             actors::broker_starter starter) {
+    return actors::start_supervisor(system, std::move(starter), where);
+  };
+  if (auto usable = actors::check_journal(*paths); !usable)
+    return refuse(args, usable.failed().text);
 
   auto serving = actors::orchestrator::open(std::move(options));
   if (!serving)

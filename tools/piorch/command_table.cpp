@@ -8,6 +8,15 @@ namespace {
 // clang-format off
 constexpr command table[] = {
     {&exec_help, exec_command},
+    {&start_help, start_command},
+    {&follow_up_help, follow_up_command},
+    {&handoff_help, handoff_command},
+    {&wait_help, wait_command},
+    {&status_help, status_command},
+    {&follow_help, follow_command},
+    {&result_help, result_command},
+    {&abort_help, abort_command},
+    {&stop_help, stop_command},
     {&policy_help, policy_command},
     {&doctor_help, doctor_command},
     {&config_help, config_command},

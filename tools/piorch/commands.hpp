@@ -38,6 +38,15 @@ std::string overview_text(bool colour);
 // "unknown command "x"", with the nearest one.
 std::string unknown_command_text(std::string_view name);
 
+int start_command(const arguments& args);
+int follow_up_command(const arguments& args);
+int handoff_command(const arguments& args);
+int wait_command(const arguments& args);
+int status_command(const arguments& args);
+int follow_command(const arguments& args);
+int result_command(const arguments& args);
+int abort_command(const arguments& args);
+int stop_command(const arguments& args);
 int config_command(const arguments& args);
 int doctor_command(const arguments& args);
 int exec_command(const arguments& args);
@@ -46,6 +55,15 @@ int policy_command(const arguments& args);
 int serve_command(const arguments& args);
 int version_command(const arguments& args);
 
+extern const command_help start_help;
+extern const command_help follow_up_help;
+extern const command_help handoff_help;
+extern const command_help wait_help;
+extern const command_help status_help;
+extern const command_help follow_help;
+extern const command_help result_help;
+extern const command_help abort_help;
+extern const command_help stop_help;
 extern const command_help config_help;
 extern const command_help doctor_help;
 extern const command_help exec_help;

@@ -1,0 +1,69 @@
+// What the tests of sessions have in common. They need Pi and Node.js from npm; where
+// these cannot be had they are skipped, unless PIORCH_MUST_WORK is set.
+#pragma once
+
+#include "tests/support/session_rig.hpp"
+
+#include <gtest/gtest.h>
+#include <memory>
+
+namespace piorch::test {
+
+class session_fixture : public ::testing::Test {
+protected:
+  void SetUp() override {
+    static const int installed = install_pi();
+    if (installed != 0 && !std::getenv("PIORCH_MUST_WORK"))
+      GTEST_SKIP() << "Pi cannot be installed here";
+    ASSERT_EQ(installed, 0) << "Pi cannot be installed";
+    rig = std::make_unique<session_rig>(model_options());
+    std::ofstream(rig->workspace() + "/note.txt") << "the note\n";
+  }
+  void TearDown() override {
+    if (!rig)
+      return;
+    rig->end_orchestrator(SIGTERM);
+    EXPECT_TRUE(rig->within(std::chrono::seconds(2), [&] { return rig->everything().empty(); }))
+        << "something that piorch started is still alive";
+  }
+  virtual std::vector<std::string> model_options() const { return {}; }
+
+  // A background session that has answered its first task.
+  std::string start_idle(const std::string& name) const {
+    const auto started = rig->run({"start", "-d", "--name", name, "#plain ready"});
+    EXPECT_EQ(started.status, 0) << started.err;
+    const auto id = rig->line(started.out);
+    EXPECT_EQ(rig->run({"wait", id}).out, "ready\n");
+    return id;
+  }
+  bool has_file(const std::string& name) const {
+    return std::filesystem::exists(rig->workspace() + "/" + name);
+  }
+  std::size_t live() const {
+    std::size_t count = 0;
+    for (const auto& d : rig->json({"status"})["sessions"])
+      count += d["state"] != "stopped" && d["state"] != "failed" ? 1 : 0;
+    return count;
+  }
+  static std::vector<nlohmann::json> events(const std::string& lines) {
+    std::vector<nlohmann::json> out;
+    for (std::size_t at = 0; at < lines.size();) {
+      const auto end = std::min(lines.find('\n', at), lines.size());
+      out.push_back(nlohmann::json::parse(lines.substr(at, end - at)));
+      at = end + 1;
+    }
+    return out;
+  }
+
+  std::unique_ptr<session_rig> rig;
+
+private:
+  static int install_pi() {
+    if (std::filesystem::exists(pi_rig::bin() / "pi"))
+      return 0;
+    const std::string source = PIORCH_SOURCE_DIR;
+    return std::system(("'" + source + "/tools/ci/pi-install' '" + source + "/build/pi'").c_str());
+  }
+};
+
+} // namespace piorch::test
