@@ -143,6 +143,11 @@ private:
         there.push_back(f.name);
         continue;
       }
+      if (f.error == EBUSY) {
+        suspect("kernel", f.name + " is taken by another program around this one: " + f.purpose,
+                "run piorch outside of LXD, Incus, or whatever else listens here");
+        continue;
+      }
       const bool forbidden = f.error == EPERM || f.error == EACCES;
       suspect("kernel", f.name + " is missing (" + std::strerror(f.error) + "): " + f.purpose,
               forbidden ? container_options

@@ -6,9 +6,12 @@
 #include <cerrno>
 #include <cstdio>
 #include <fcntl.h>
+#include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/utsname.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 // Newer than the headers of the oldest distribution that we build on.
@@ -33,10 +36,25 @@ int ask_for_descriptor(long result) {
   return fd ? 0 : errno;
 }
 
+// Only an installed filter shows whether somebody else's listener is in the way: one that
+// does nothing, in a process that ends at once.
 int ask_for_notification() {
-  const auto flags = SECCOMP_FILTER_FLAG_NEW_LISTENER | SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV;
-  // The flags are looked at before the program is read from nowhere.
-  return ask(::syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, nullptr), EFAULT);
+  sock_filter allow{BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ALLOW};
+  const sock_fprog program{1, &allow};
+  constexpr auto flags = SECCOMP_FILTER_FLAG_NEW_LISTENER | SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV;
+  const pid_t child = ::fork();
+  if (child < 0)
+    return errno;
+  if (child == 0) {
+    ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+    ::_exit(::syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &program) < 0 ? errno & 0xff
+                                                                                 : 0);
+  }
+  int how = 0;
+  while (::waitpid(child, &how, 0) < 0)
+    if (errno != EINTR)
+      return errno;
+  return WIFEXITED(how) ? WEXITSTATUS(how) : EPERM; // killed by a filter of the surroundings
 }
 
 } // namespace
@@ -59,7 +77,21 @@ std::vector<facility> find_facilities() {
   return out;
 }
 
-bool can_notify() { return ask_for_notification() == 0; }
+int why_no_notification() { return ask_for_notification(); }
+
+const char* remedy_for_no_notification(int error) {
+  switch (error) {
+    case EBUSY:
+      return "another seccomp listener is at work here (LXD, another piorch): run piorch outside "
+             "of it";
+    case EPERM:
+    case EACCES:
+      return "seccomp is forbidden here: allow it to this container (podman/docker: --security-opt "
+             "seccomp=unconfined)";
+    default:
+      return "this needs Linux 5.19 or newer with seccomp notifications: run piorch doctor";
+  }
+}
 
 limit_mechanisms judge_limits(const std::string& release, bool root, bool memory_group) {
   limit_mechanisms out;

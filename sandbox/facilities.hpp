@@ -18,9 +18,12 @@ struct facility {
 
 std::vector<facility> find_facilities();
 
-// Can calls that make a name be handed to PID 1 here (the create guard)? An
-// installed listener of somebody else (LXD) shows only when a sandbox is made.
-bool can_notify();
+// Can calls that make a name be handed to PID 1 here (the create guard)? Tried in a
+// throw-away process: 0, or the errno. EBUSY: somebody else listens already (LXD, a piorch
+// around this one), and a process has one listener at most.
+int why_no_notification();
+// What to do about it, for people.
+const char* remedy_for_no_notification(int error);
 
 // How the limits of a sandbox are enforced here.
 struct limit_mechanisms {

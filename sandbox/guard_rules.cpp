@@ -2,6 +2,8 @@
 
 #include "sandbox/files.hpp"
 
+#include <set>
+
 namespace piorch::sandbox {
 
 std::vector<guarded_name> guarded_names(const policy& p, const std::vector<std::string>& trees) {
@@ -15,14 +17,22 @@ std::vector<guarded_name> guarded_names(const policy& p, const std::vector<std::
       out.push_back({kind, path, tree});
   };
   const std::string dot_git = join(p.workspace, ".git");
-  bool is_file = false; // of a linked worktree or submodule
+  bool is_file = false;       // of a linked worktree or submodule
+  std::set<std::string> kept; // directories above a listed path stay where they are
   for (const rule& r : p.rules) {
     if (r.what != access::protect)
       continue;
     is_file = is_file || (r.path == dot_git && r.present);
-    if (r.path != dot_git && !exists(join(parent_of(r.path), "HEAD")))
-      add(init::guard_kind::absent, r.path);
+    if (r.path == dot_git || r.in_git)
+      continue;
+    add(init::guard_kind::absent, r.path);
+    for (std::string up = parent_of(r.path); is_within(up, p.workspace); up = parent_of(up))
+      if (!kept.insert(up).second)
+        break;
   }
+  for (const rule& r : p.rules)
+    if (r.what == access::pin && r.path != dot_git && kept.count(r.path) == 0)
+      add(init::guard_kind::directory, r.path);
   add(is_file ? init::guard_kind::absent : init::guard_kind::directory, dot_git);
   return out;
 }

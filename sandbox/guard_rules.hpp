@@ -1,5 +1,5 @@
-// What the create guard is to protect, from a surveyed policy. Git directories are not
-// listed: the guard recognises them (sandbox/guard/git_dir.hpp). Any thread.
+// What the create guard is to protect, from a surveyed policy. What is in Git directories is
+// not listed: the guard recognises them (sandbox/guard/git_dir.hpp). Any thread.
 #pragma once
 
 #include "sandbox/init_protocol.hpp"
@@ -17,7 +17,7 @@ struct guarded_name {
 };
 
 // Names that are there are listed too: on the host somebody may remove one, with its
-// mount, while the command runs.
+// mount, while the command runs. So are all pinned directories: most have no mount.
 std::vector<guarded_name> guarded_names(const policy& p, const std::vector<std::string>& trees);
 
 } // namespace piorch::sandbox

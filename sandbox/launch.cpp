@@ -90,7 +90,7 @@ result<ipc::unique_fd> make_job(const policy& p, const std::vector<std::string>&
   for (const std::string& entry : variables.entries())
     job.add_text(init::tag::environment, entry);
   job.add_text(init::tag::directory, request.directory);
-  if (auto ok = job.add_mounts(trees, plan_inner(p, trees)); !ok)
+  if (auto ok = job.add_mounts(trees, plan_inner(p, trees, true)); !ok)
     return std::move(ok).failed();
   job.add(init::tag::guard_on, nullptr, 0, {});
   for (const guarded_name& g : guarded_names(p, trees)) {

@@ -45,14 +45,15 @@ plan make_plan(const policy& p, const std::string& scratch) {
   // A hidden directory must not take writes that would vanish (facts: say no instead).
   for (const std::string& path : hidden)
     out.outer.push_back({kind::remount_ro, path});
-  out.inner = plan_inner(p, out.trees);
+  out.inner = plan_inner(p, out.trees, false);
   return out;
 }
 
-std::vector<inner_mount> plan_inner(const policy& p, const std::vector<std::string>& trees) {
+std::vector<inner_mount> plan_inner(const policy& p, const std::vector<std::string>& trees,
+                                    bool guarded) {
   std::vector<inner_mount> out;
   for (const rule& r : p.rules) {
-    if (!r.present || (r.what != access::pin && r.what != access::protect))
+    if (!r.present || (r.what != access::pin && r.what != access::protect) || (guarded && r.above))
       continue;
     std::size_t best = trees.size();
     for (std::size_t i = 0; i < trees.size(); ++i)

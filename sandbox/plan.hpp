@@ -38,11 +38,14 @@ struct plan {
   std::vector<inner_mount> inner; // by piorch-init, parents first
 };
 
-// `scratch` is the private temporary directory, "" when there is none.
+// `scratch` is the private temporary directory, "" when there is none. The walls are whole
+// by themselves, without the create guard.
 plan make_plan(const policy& p, const std::string& scratch);
 
 // The inner part alone, for a policy that was surveyed after the outer part was
 // on its way. `trees` is that of the plan.
-std::vector<inner_mount> plan_inner(const policy& p, const std::vector<std::string>& trees);
+// `guarded`: the create guard is at work inside, which keeps directories in their places.
+std::vector<inner_mount> plan_inner(const policy& p, const std::vector<std::string>& trees,
+                                    bool guarded);
 
 } // namespace piorch::sandbox

@@ -111,14 +111,14 @@ class protector {
 public:
   explicit protector(policy& p) : p_(p) {}
 
-  void add(const std::string& root, const protected_path& found) {
+  void add(const std::string& root, const protected_path& found, bool in_git = false) {
     const std::string path = join(root, found.path);
     if (!tree_of(p_, path))
       return;
     if (found.present)
-      found_.push_back({access::protect, path, {}, found.reason, true});
+      found_.push_back({access::protect, path, {}, found.reason, true, in_git});
     else
-      absent_.push_back({access::protect, path, {}, found.reason, false});
+      absent_.push_back({access::protect, path, {}, found.reason, false, in_git});
   }
 
   void add_pin(const std::string& path, const std::string& reason) {
@@ -132,10 +132,12 @@ public:
       for (std::string up = parent_of(r.path);
            is_within(up, tree_of(p_, r.path)->path) && up != tree_of(p_, r.path)->path;
            up = parent_of(up))
-        pins_.push_back({access::pin, up, {}, "holds a protected path", true});
+        pins_.push_back({access::pin, up, {}, "holds a protected path", true, false, true});
     found_.insert(found_.end(), pins_.begin(), pins_.end());
     const auto order = [](const rule& a, const rule& b) {
-      return a.path != b.path ? a.path < b.path : a.what > b.what;
+      if (a.path != b.path || a.what != b.what)
+        return a.path != b.path ? a.path < b.path : a.what > b.what;
+      return a.in_git != b.in_git ? b.in_git : b.above && !a.above; // the stricter first
     };
     std::sort(found_.begin(), found_.end(), order);
     found_.erase(std::unique(found_.begin(), found_.end(),
@@ -168,7 +170,7 @@ void protect_git(protector& out, const std::string& work_tree, const git_layout&
     out.add(work_tree, {".git", "tells the host's Git where the repository is", true});
   if (git.kind != kind::foreign || !git.git_dir.empty())
     for (const protected_path& found : protect_git_dir(git.git_dir))
-      out.add(git.git_dir, found);
+      out.add(git.git_dir, found, true);
 }
 
 } // namespace

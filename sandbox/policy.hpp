@@ -28,6 +28,10 @@ struct rule {
   std::string source;  // where the content comes from, if a link leads elsewhere; else empty
   std::string reason;  // for people
   bool present = true; // false: no such path now
+  bool in_git = false; // of a Git directory: the create guard recognises those by themselves
+  // A pin of a directory above another rule's path. The create guard keeps it in its place;
+  // only walls without a guard need a mount there, across which nothing can be renamed.
+  bool above = false;
 };
 
 struct policy {

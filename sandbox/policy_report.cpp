@@ -163,6 +163,10 @@ private:
 
   void protection() {
     page_.heading("Protected in writable directories");
+    if (!r_.guarded)
+      page_.warning("no command is started here, since names that do not exist could not be "
+                    "protected: " +
+                    config::printable(r_.unguarded_because));
     table_if_any("cannot be written, replaced or removed", rows(access::protect, true));
     table_if_any("cannot be replaced, renamed or removed", rows(access::pin, true));
     std::vector<std::pair<std::string, std::vector<std::string>>> absent; // by reason
@@ -184,8 +188,7 @@ private:
       if (r_.guarded)
         page_.group("cannot be created: do not exist now");
       else
-        page_.warning("not protected: do not exist, and this kernel has no create guard, so that "
-                      "no command is started");
+        page_.group("do not exist now");
       for (const auto& [reason, names] : absent)
         page_.list(config::printable(reason), names);
     }
@@ -253,7 +256,7 @@ void add_path(ordered_json& to, const std::string& key, const std::string& path)
 
 const char* enforced_by(const rule& r, bool guarded) {
   if (r.present)
-    return "mount";
+    return r.above && guarded ? "guard" : "mount";
   return r.what == access::protect && guarded ? "guard" : "nothing";
 }
 
@@ -291,6 +294,7 @@ std::string policy_json(const policy_report& r) {
     out["rules"].push_back(std::move(entry));
   }
   out["createGuard"] = r.guarded;
+  out["createGuardProblem"] = r.guarded ? ordered_json(nullptr) : ordered_json(r.unguarded_because);
   const auto& s = r.rules.settings;
   out["network"] = {{"deniedDomains", texts(s.network.denied_domains)},
                     {"allowedDomains", texts(s.network.allowed_domains)},

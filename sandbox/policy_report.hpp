@@ -14,6 +14,7 @@ struct policy_report {
   std::string settings_file; // "": the defaults
   // Can the create guard be had here? Without it no command is started.
   bool guarded = false;
+  std::string unguarded_because; // and what to do about it
   limit_mechanisms limits;
 };
 

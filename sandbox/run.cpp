@@ -1,5 +1,6 @@
 #include "sandbox/run.hpp"
 
+#include "sandbox/facilities.hpp"
 #include "sandbox/init_protocol.hpp"
 #include "sandbox/launch.hpp"
 
@@ -49,11 +50,7 @@ run::step run::on_failed(std::uint32_t stage, int error, const std::string& text
     outcome_.exit_code = error == ENOENT ? not_found_status : not_executable_status;
   outcome_.problem = "cannot " + text + ": " + std::strerror(error);
   if (stage == static_cast<std::uint32_t>(init::stage::guard))
-    outcome_.problem += error == EBUSY
-                            ? "; another seccomp listener is at work here (LXD, another piorch): "
-                              "run piorch outside of it"
-                            : "; this needs Linux 5.19 or newer with seccomp notifications: run "
-                              "piorch doctor";
+    outcome_.problem += std::string("; ") + remedy_for_no_notification(error);
   return step::nothing;
 }
 

@@ -282,6 +282,9 @@ int operations::rename(int from_directory, const char* from, int to_directory, s
     return is_there(source) ? refuse(at, rule) : -ENOENT;
   };
   const hit arrives = s_.names.check(target.parent, target.name);
+  // mv into a directory begins like this; the kernel would refuse it as well.
+  if (arrives != hit::none && (flags & no_replace) && is_there(target))
+    return is_there(source) ? -EEXIST : -ENOENT;
   if (arrives != hit::none)
     return refused(target, arrives == hit::guarded ? protected_name : protected_parent);
   const hit leaves = s_.names.check(source.parent, source.name);

@@ -138,6 +138,8 @@ TEST(SandboxDoctor, WhatIsWrongAndHowToFixIt) {
        "kernel", "openat2 is missing", "seccomp=unconfined"},
       {"no notification", true, [](auto& m) { m.facilities[1].error = EINVAL; }, verdict::warning,
        "kernel", "seccomp notification is missing", "use Linux 5.19"},
+      {"notification taken", false, [](auto& m) { m.facilities[1].error = EBUSY; }, verdict::failed,
+       "kernel", "seccomp notification is taken by another program", "outside of LXD"},
       {"configuration", true, [](auto& m) { m.settings_error = "/x: network: no"; },
        verdict::failed, "configuration", "/x: network: no", "piorch config check"},
       {"helpers", false, [](auto& m) { m.missing_helpers = {"piorch-init"}; }, verdict::failed,

@@ -53,12 +53,18 @@ TEST(SandboxPolicyReport, TextNamesEveryRuleWithItsReason) {
 
 TEST(SandboxPolicyReport, SaysWhetherAbsentNamesAreProtected) {
   policy_report r = example();
-  EXPECT_THAT(policy_text(r, false), HasSubstr("not protected: do not exist"));
+  r.unguarded_because = "too old";
+  EXPECT_THAT(policy_text(r, false),
+              HasSubstr("no command is started here, since names that do not exist could not be "
+                        "protected: too old\n"));
+  EXPECT_THAT(policy_text(r, false), Not(HasSubstr("cannot be created")));
   EXPECT_EQ(json::parse(policy_json(r))["createGuard"], false);
+  EXPECT_EQ(json::parse(policy_json(r))["createGuardProblem"], "too old");
   r.guarded = true;
   EXPECT_THAT(policy_text(r, false), HasSubstr("cannot be created: do not exist now"));
-  EXPECT_THAT(policy_text(r, false), Not(HasSubstr("not protected")));
+  EXPECT_THAT(policy_text(r, false), Not(HasSubstr("no command is started")));
   EXPECT_EQ(json::parse(policy_json(r))["createGuard"], true);
+  EXPECT_EQ(json::parse(policy_json(r))["createGuardProblem"], nullptr);
 }
 
 // The guard lets `git init` make it, and nothing else.
