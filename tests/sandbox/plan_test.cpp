@@ -1,10 +1,12 @@
 // From a policy to bubblewrap's arguments and to what piorch-init mounts: by value.
+#include "sandbox/guard_rules.hpp"
 #include "sandbox/plan.hpp"
 
 #include "sandbox/bwrap_args.hpp"
 #include "tests/support/workspace.hpp"
 
 #include <algorithm>
+#include <fstream>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <ostream>
@@ -66,6 +68,55 @@ TEST(SandboxPlan, InnerMountsBelongToTheInnermostTree) {
   EXPECT_THAT(make_plan(example(), "").inner,
               ElementsAre(inner_mount{0, "a", false}, inner_mount{0, "a/.env", true},
                           inner_mount{1, "hooks", true}));
+}
+
+// No mount in the way of renames where the guard keeps the directory; the others stay.
+TEST(SandboxPlan, DirectoriesAboveAProtectedPathAreLeftToTheGuard) {
+  policy p = example();
+  for (rule& r : p.rules)
+    r.above = r.path == "/home/u/w/a";
+  p.rules.push_back({access::pin, "/home/u/w/.git", {}, "the repository", true});
+  const std::vector<std::string> trees{"/home/u/w", "/home/u/w/sub/git"};
+  EXPECT_THAT(plan_inner(p, trees, true),
+              ElementsAre(inner_mount{0, "a/.env", true}, inner_mount{1, "hooks", true},
+                          inner_mount{0, ".git", false}));
+  EXPECT_THAT(plan_inner(p, trees, false), testing::Contains(inner_mount{0, "a", false}));
+}
+
+std::vector<std::string> listed(const policy& p) {
+  std::vector<std::string> out;
+  for (const guarded_name& g : guarded_names(p, {p.workspace}))
+    out.push_back((g.kind == init::guard_kind::absent ? "name " : "directory ") +
+                  g.path.substr(g.tree_bytes));
+  return out;
+}
+
+TEST(SandboxGuardedNames, WhatIsInGitDirectoriesIsNotListedButWhatLeadsToThemIs) {
+  policy p;
+  p.workspace = "/w";
+  p.rules = {{access::write, "/w", {}, "", true},
+             {access::pin, "/w/a", {}, "", true, false, true},
+             {access::protect, "/w/a/.env", {}, "", true},
+             {access::pin, "/w/lib", {}, "", true, false, true},
+             {access::pin, "/w/lib/.git", {}, "", true},
+             {access::protect, "/w/lib/.git/hooks", {}, "", true, true},
+             {access::protect, "/w/.git", {}, "", false},
+             {access::protect, "/w/.pi/settings.json", {}, "", false}};
+  EXPECT_THAT(listed(p), ElementsAre("name /a/.env", "name /.pi/settings.json", "directory /lib",
+                                     "directory /lib/.git", "directory /.git"));
+  p.rules.push_back({access::protect, "/w/.git", {}, "a pointer", true});
+  EXPECT_THAT(listed(p), testing::Contains("name /.git"));
+}
+
+// Not by what lies beside it: a file called HEAD can be made by any command.
+TEST(SandboxGuardedNames, NothingInTheWorkspaceTakesANameOffTheList) {
+  test::temp_dir dir;
+  policy p;
+  p.workspace = dir.path();
+  std::ofstream(p.workspace + "/HEAD") << "ref: refs/heads/main\n";
+  p.rules = {{access::write, p.workspace, {}, "", true},
+             {access::protect, p.workspace + "/.env", {}, "", false}};
+  EXPECT_THAT(listed(p), testing::Contains("name /.env"));
 }
 
 TEST(SandboxPlan, WithoutAPrivateDirectoryNothingElseIsWritable) {
