@@ -17,6 +17,7 @@ using ipc::unique_fd;
 namespace {
 
 constexpr const char* in_hooks = "git hook";
+constexpr const char* in_remotes = "git remote outside the configuration";
 constexpr const char* in_config = "git config: only through its lock file";
 constexpr const char* in_common_dir = "git commondir";
 
@@ -39,6 +40,13 @@ bool is_git_parent(int directory) {
 
 bool is_hooks_dir(int directory) {
   return is_called(directory, "../hooks") && is_git_parent(directory);
+}
+
+bool is_remotes_dir(int directory) {
+  if (!is_called(directory, "../remotes") && !is_called(directory, "../branches"))
+    return false;
+  unique_fd up(open_path(directory, "..", O_DIRECTORY));
+  return up.get() < 0 || is_git_dir(up.get());
 }
 
 bool is_linked_worktree_of_git_dir(int directory) {
@@ -70,6 +78,8 @@ git_name git_name_of(std::string_view name) {
       {"config.worktree.lock", git_name::worktree_config_lock},
       {"commondir", git_name::common_dir},
       {"hooks", git_name::hooks},
+      {"remotes", git_name::remotes},
+      {"branches", git_name::remotes},
       {"objects", git_name::objects},
       {"refs", git_name::refs},
   };
@@ -85,13 +95,16 @@ git_name git_name_of(std::string_view name) {
 bool is_git_dir(int directory) { return there(directory, "objects") && there(directory, "refs"); }
 
 bool depends_on_surroundings(int parent, std::string_view name) {
-  return git_name_of(name) != git_name::none || is_called(parent, "../hooks");
+  return git_name_of(name) != git_name::none || is_called(parent, "../hooks") ||
+         is_called(parent, "../remotes") || is_called(parent, "../branches");
 }
 
 verdict judge(int parent, std::string_view name, deed what, const char*& why) {
   if (what != deed::move_away && what != deed::link_from && !is_sample(name) &&
       is_hooks_dir(parent))
     return refuse(in_hooks, why);
+  if (what != deed::move_away && is_remotes_dir(parent))
+    return refuse(in_remotes, why);
   const git_name is = git_name_of(name);
   switch (is) {
     case git_name::none:
@@ -115,10 +128,11 @@ verdict judge(int parent, std::string_view name, deed what, const char*& why) {
         return verdict::decoy;
       return refuse(in_common_dir, why);
     case git_name::hooks:
+    case git_name::remotes:
       if (what == deed::make_directory || what == deed::move_away || what == deed::write ||
           what == deed::link_from || !is_git_dir(parent))
         return verdict::allow;
-      return refuse(in_hooks, why);
+      return refuse(is == git_name::hooks ? in_hooks : in_remotes, why);
     case git_name::objects:
     case git_name::refs: {
       const bool arrives = what == deed::create || what == deed::make_directory ||
@@ -196,9 +210,9 @@ int renew(int directory, const char* name, const std::string& text, const struct
   return ::fchmod(fd.get(), like.st_mode & 07777) == 0 ? 0 : -errno;
 }
 
-// 0, or -EACCES when hooks holds what Git would run (or is not a directory of its own).
-int check_hooks(int directory) {
-  unique_fd fd(::openat(directory, "hooks", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+// 0, or -EACCES when there is more than samples in it (or it is not a directory of its own).
+int check_empty(int directory, const char* which) {
+  unique_fd fd(::openat(directory, which, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   if (!fd)
     return errno == ENOENT ? 0 : -EACCES;
   DIR* list = ::fdopendir(fd.get());
@@ -222,10 +236,11 @@ int check_hooks(int directory) {
 } // namespace
 
 int becomes_git_dir(int directory, const std::string& path, std::string& refused) {
-  if (check_hooks(directory) != 0) {
-    refused = in_hooks;
-    return -EACCES;
-  }
+  for (const char* which : {"hooks", "remotes", "branches"})
+    if (check_empty(directory, which) != 0) {
+      refused = which[0] == 'h' ? in_hooks : in_remotes;
+      return -EACCES;
+    }
   std::string text;
   struct stat state {};
   const int e = read_text(directory, "config", text, state);
@@ -238,6 +253,25 @@ int becomes_git_dir(int directory, const std::string& path, std::string& refused
   }
   refused = "git config: " + (refused.empty() ? std::string("(unreadable)") : refused);
   return -EACCES;
+}
+
+bool is_dot_git(std::string_view name) { return name.size() == 4 && folded(name) == ".git"; }
+
+int may_be_dot_git(int parent, const std::string& name, const std::string& path,
+                   std::string& refused) {
+  unique_fd fd(open_path(parent, name.c_str(), O_DIRECTORY | O_NOFOLLOW));
+  if (fd.get() == -ENOTDIR)
+    return 0; // a file: Git follows it only to what is a Git directory
+  if (fd.get() < 0) {
+    refused = "a directory called .git that cannot be looked into";
+    return -EACCES;
+  }
+  struct stat objects {
+  }, refs{};
+  if (::fstatat(fd.get(), "objects", &objects, 0) == 0 &&
+      ::fstatat(fd.get(), "refs", &refs, 0) == 0)
+    return 0;
+  return becomes_git_dir(fd.get(), path + '/' + name, refused);
 }
 
 int publish(int directory, const char* lock, const char* config, const std::string& path,

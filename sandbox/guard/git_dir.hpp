@@ -8,6 +8,8 @@
 //                       put into a new file that nobody has open (publish)
 //   D/config.lock       only by an open that creates it; never opened for writing again
 //   D/hooks             only by mkdir, and in it only names that end in .sample
+//   D/remotes, branches only by mkdir, and nothing in them: each file names a URL, and
+//                       some URLs name programs
 //   config.worktree[.lock]  as config, everywhere
 //   commondir           everywhere: only in G/worktrees/NAME of a Git directory G, and its text
 //                       is always "../..", whatever is written to the descriptor
@@ -54,6 +56,7 @@ enum class git_name : std::uint8_t {
   worktree_config_lock,
   common_dir,
   hooks,
+  remotes, // and branches: the old places of remotes' URLs
   objects,
   refs,
 };
@@ -87,6 +90,13 @@ int decoy_common_dir(int parent, int flags, mode_t mode);
 // Is everything in D such that D may become a Git directory? Renews D/config.
 // 0, or -EACCES and `refused` says what.
 int becomes_git_dir(int directory, const std::string& path, std::string& refused);
+
+bool is_dot_git(std::string_view name);
+
+// May parent/name, if it is a directory, be called .git from now on? As becomes_git_dir,
+// which has been asked already when it is a Git directory. `path` is parent's.
+int may_be_dot_git(int parent, const std::string& name, const std::string& path,
+                   std::string& refused);
 
 // Renames D/`lock` to D/`config` after the check. 0 or -errno; with -EACCES `refused` names
 // the setting. `path` is D's, for the check of submodules.

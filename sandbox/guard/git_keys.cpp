@@ -59,7 +59,8 @@ bool is_core(std::string_view key) {
                      "whitespace"});
 }
 
-// transport::address makes Git run git-remote-transport.
+// transport::address makes Git run git-remote-transport, wherever it takes the name of a
+// remote too.
 bool is_plain_url(std::string_view url) {
   if (!url.empty() && url.front() == '-')
     return false;
@@ -112,7 +113,7 @@ bool stays_in_superproject(std::string_view git_dir, std::string_view value) {
 
 bool is_remote(const config_entry& e) {
   if (e.subsection.empty())
-    return e.key == "pushdefault";
+    return e.key == "pushdefault" && is_plain_url(e.value);
   if (among(e.key, {"url", "pushurl"}))
     return is_plain_url(e.value);
   return among(e.key, {"fetch", "push", "tagopt", "prune", "prunetags", "mirror",
@@ -172,7 +173,8 @@ bool is_harmless(const config_entry& e, std::string_view git_dir) {
   if (section == "submodule")
     return is_submodule(e);
   if (section == "branch") // mergeoptions may name a strategy, which is a program
-    return !sounds_dangerous(key);
+    return !sounds_dangerous(key) &&
+           (!among(key, {"remote", "pushremote"}) || is_plain_url(e.value));
   if (section == "diff")
     return is_diff(e);
   if (section == "extensions") // worktreeconfig makes Git read another file

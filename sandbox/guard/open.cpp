@@ -1,6 +1,7 @@
 // operations::open and truncate: files that come into being or are opened for writing.
 #include "sandbox/guard/blocked_open.hpp"
 #include "sandbox/guard/operations.hpp"
+#include "sandbox/guard/outside.hpp"
 
 #include <cstdio>
 #include <cstring>
@@ -23,6 +24,8 @@ int open_exactly(int parent, const char* name, int flags, mode_t mode) {
   return open_how_at(parent, name, static_cast<unsigned>(flags), flags & O_CREAT ? mode : 0,
                      RESOLVE_NO_SYMLINKS);
 }
+
+bool writes(int flags) { return (flags & O_ACCMODE) != O_RDONLY || (flags & O_TRUNC); }
 
 // Clears O_NONBLOCK again, which kept the supervisor from waiting.
 void set_flags(int fd, int flags) { ::fcntl(fd, F_SETFL, flags & ~O_NONBLOCK); }
@@ -112,6 +115,8 @@ int operations::open_present(place& at, int flags) {
   if (S_ISFIFO(at.state.st_mode) && !(flags & O_NONBLOCK))
     return open_waiting(at, open_flags, close_on_exec);
 
+  if (writes(flags) && check(at) == hit::guarded)
+    return is_read_only(at) ? -EROFS : refuse(at, protected_name);
   ::pthread_rwlock_rdlock(&s_.deeds);
   const char* why = nullptr;
   verdict v = judge(at.parent, at.name, deed::write, why);
@@ -132,6 +137,10 @@ int operations::open_present(place& at, int flags) {
     return -EAGAIN;
   if (fd == -EAGAIN && !(flags & O_NONBLOCK)) // a lease has to be broken first
     return open_waiting(at, open_flags, close_on_exec);
+  if (const int e = fd < 0 ? 0 : check_fifo(fd, flags); e < 0) {
+    ::close(fd);
+    return e;
+  }
   if (fd >= 0 && !(flags & O_NONBLOCK)) {
     struct stat s {};
     if (::fstat(fd, &s) != 0 || S_ISFIFO(s.st_mode)) {
@@ -150,8 +159,12 @@ int operations::open_waiting(place& at, int open_flags, bool close_on_exec) {
   struct stat s {};
   if (::fstat(pinned.get(), &s) != 0 || S_ISLNK(s.st_mode))
     return -EAGAIN;
-  if (const int e = may_write(pinned.get()); e < 0)
+  if (const int e = writes(open_flags) ? may_write(pinned.get()) : 0; e < 0)
     return e;
+  if (const int e = check_fifo(pinned.get(), open_flags); e < 0)
+    return e;
+  if (writes(open_flags) && check(at) == hit::guarded)
+    return refuse(at, protected_name);
   return open_in_own_thread(c_, pinned.release(), open_flags & ~O_NOFOLLOW, close_on_exec);
 }
 
@@ -170,7 +183,9 @@ int operations::open_magic(place& at, int flags) {
     return -errno;
   if (S_ISDIR(s.st_mode))
     return -EISDIR;
-  if (const int e = may_write(pinned.get()); e < 0)
+  if (const int e = writes(flags) ? may_write_magic(at, pinned.get()) : 0; e < 0)
+    return e;
+  if (const int e = check_fifo(pinned.get(), flags); e < 0)
     return e;
   if (S_ISFIFO(s.st_mode) && !(flags & O_NONBLOCK))
     return open_in_own_thread(c_, pinned.release(), open_flags, close_on_exec);
@@ -224,7 +239,7 @@ int operations::truncate(const char* path, off_t length) {
       return -ENOTDIR;
     if (!S_ISREG(s.st_mode))
       return -EINVAL;
-    if (const int e = may_write(pinned.get()); e < 0)
+    if (const int e = at.magic ? may_write_magic(at, pinned.get()) : may_write(pinned.get()); e < 0)
       return e;
     char name[40];
     std::snprintf(name, sizeof name, "self/fd/%d", pinned.get());

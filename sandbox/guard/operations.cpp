@@ -1,5 +1,6 @@
 #include "sandbox/guard/operations.hpp"
 
+#include "sandbox/guard/outside.hpp"
 #include "sandbox/guard/umask_cache.hpp"
 
 #include <algorithm>
@@ -17,15 +18,18 @@
 namespace piorch::sandbox::guard {
 
 namespace {
-constexpr const char* protected_name = "protected path";
-constexpr const char* protected_parent = "leads to a protected path: only mkdir, never moved";
 constexpr const char* unclear_name = "its name changed meanwhile";
+} // namespace
 
-bool is_there(const place& at) {
+bool operations::is_there(const place& at) {
   struct stat s {};
   return ::fstatat(at.parent, at.name.c_str(), &s, AT_SYMLINK_NOFOLLOW) == 0;
 }
-} // namespace
+
+bool operations::is_link(const place& at) {
+  struct stat s {};
+  return ::fstatat(at.parent, at.name.c_str(), &s, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(s.st_mode);
+}
 
 void prepare_thread(thread_state& t) {
   ::unshare(CLONE_FS);
@@ -52,9 +56,31 @@ int operations::refuse(const place& at, const char* rule) {
   return -EACCES;
 }
 
+hit operations::check(const place& at) {
+  const hit by_name = s_.names.check(at.parent, at.name);
+  if (by_name == hit::guarded)
+    return by_name;
+  std::string path = path_of(s_.proc, at.parent);
+  // Too long to be told: it is below what is found further up.
+  for (unique_fd up; path.empty();) {
+    const int fd =
+        errno == ENAMETOOLONG ? open_path(up ? up.get() : at.parent, "..", O_DIRECTORY) : -1;
+    if (fd < 0)
+      return hit::guarded;
+    up.reset(fd);
+    path = path_of(s_.proc, fd);
+  }
+  return s_.names.covers(path) ? hit::guarded : by_name;
+}
+
+bool operations::is_read_only(const place& at) {
+  return ::faccessat(at.parent, at.name.c_str(), W_OK, AT_SYMLINK_NOFOLLOW | AT_EACCESS) != 0 &&
+         errno == EROFS;
+}
+
 // Checks and carries out one deed that makes at.name. `act` returns a descriptor, 0 or -errno.
 int operations::make(place& at, deed what, action act) {
-  const hit h = s_.names.check(at.parent, at.name);
+  const hit h = check(at);
   const bool blocked = h == hit::guarded || (h == hit::ancestor && what != deed::make_directory);
   // An existing name is the kernel's own refusal.
   if (blocked)
@@ -151,6 +177,8 @@ int operations::make_symlink(const char* target, int directory, const char* path
     return e;
   if (!c_.alive())
     return answered;
+  if (is_dot_git(at.name))
+    return is_there(at) ? -EEXIST : refuse(at, link_to_repository);
   auto act = [&] { return status(::symlinkat(target, at.parent, at.spelled().c_str())); };
   return make(at, deed::make_other, act);
 }
@@ -193,7 +221,21 @@ int operations::may_write(int fd) {
     return s_.sink.tell
                ? (s_.sink.tell(s_.sink.context, path_of(s_.proc, fd).c_str(), why), -EACCES)
                : -EACCES;
+  if (check(at) == hit::guarded)
+    return is_read_only(at) ? -EROFS : refuse(at, protected_name);
   return judge(at.parent, at.name, deed::write, why) == verdict::refuse ? refuse(at, why) : 0;
+}
+
+int operations::may_write_magic(const place& at, int fd) {
+  struct stat s {};
+  if (::fstat(fd, &s) != 0)
+    return -errno;
+  const bool holds_data = S_ISREG(s.st_mode) || S_ISBLK(s.st_mode);
+  if (!holds_data || !is_outside(s_.proc, fd))
+    return may_write(fd);
+  if (!at.foreign && is_open_for_writing(c_, at.name.c_str(), fd))
+    return 0;
+  return refuse(at, outside_name);
 }
 
 int operations::find_second(const place& first, int directory, std::uint64_t path, place& out) {
@@ -244,112 +286,28 @@ int operations::link(int from_directory, const char* from, int to_directory, std
   if (pinned) {
     if (const int e = may_write(pinned.get()); e < 0)
       return e;
+  } else if (check(source) == hit::guarded && !is_read_only(source)) {
+    return refuse(source, protected_name);
   } else if (judge(source.parent, source.name, deed::link_from, why) == verdict::refuse) {
     return refuse(source, why);
   }
   char name[40];
   if (pinned)
     std::snprintf(name, sizeof name, "self/fd/%d", pinned.get());
-  auto act = [&] {
+  auto make_link = [&] {
     return pinned ? status(::linkat(s_.proc, name, target.parent, target.spelled().c_str(),
                                     AT_SYMLINK_FOLLOW))
                   : status(::linkat(source.parent, source.spelled().c_str(), target.parent,
                                     target.spelled().c_str(), 0));
   };
+  auto act = [&] {
+    const int e = make_link();
+    if (e < 0 || !is_dot_git(target.name) || !is_link(target))
+      return e;
+    ::unlinkat(target.parent, target.name.c_str(), 0);
+    return refuse(target, link_to_repository);
+  };
   return make(target, deed::make_other, act);
-}
-
-namespace {
-constexpr unsigned no_replace = 1, exchange = 2, whiteout = 4;
-}
-
-bool operations::is_rename(unsigned flags) {
-  return !(flags & ~(no_replace | exchange | whiteout)) &&
-         !((flags & (no_replace | whiteout)) && (flags & exchange));
-}
-
-int operations::rename(int from_directory, const char* from, int to_directory, std::uint64_t to,
-                       unsigned flags) {
-  place source, target;
-  if (const int e = find_place(c_, from_directory, from, last_link::keep, false, source); e < 0)
-    return e;
-  if (const int e = find_second(source, to_directory, to, target); e < 0)
-    return e;
-  if (!c_.alive())
-    return answered;
-
-  const auto refused = [&](const place& at, const char* rule) {
-    return is_there(source) ? refuse(at, rule) : -ENOENT;
-  };
-  const hit arrives = s_.names.check(target.parent, target.name);
-  // mv into a directory begins like this; the kernel would refuse it as well.
-  if (arrives != hit::none && (flags & no_replace) && is_there(target))
-    return is_there(source) ? -EEXIST : -ENOENT;
-  if (arrives != hit::none)
-    return refused(target, arrives == hit::guarded ? protected_name : protected_parent);
-  const hit leaves = s_.names.check(source.parent, source.name);
-  if (leaves != hit::none)
-    return refused(source, leaves == hit::guarded ? protected_name : protected_parent);
-
-  const auto act = [&] {
-    return status(::syscall(SYS_renameat2, source.parent, source.spelled().c_str(), target.parent,
-                            target.spelled().c_str(), flags));
-  };
-  const char* why = nullptr;
-  const verdict away = judge(source.parent, source.name, deed::move_away, why);
-  if (away == verdict::refuse)
-    return refused(source, why);
-  const verdict here = judge(target.parent, target.name, deed::move_here, why);
-  if (here == verdict::refuse)
-    return refused(target, why);
-  const verdict back =
-      flags & exchange ? judge(source.parent, source.name, deed::move_here, why) : verdict::allow;
-  if (back != verdict::allow)
-    return refused(source, why ? why : protected_name);
-
-  if (away == verdict::publish || here == verdict::publish) {
-    struct stat a {
-    }, b{};
-    const bool from_lock = ::fstat(source.parent, &a) == 0 && ::fstat(target.parent, &b) == 0 &&
-                           inode_of(a) == inode_of(b) && source.name == target.name + ".lock";
-    if (!from_lock || (flags & ~no_replace) || here != verdict::publish)
-      return refused(target, "git config: only through its lock file");
-    if ((flags & no_replace) && is_there(target))
-      return -EEXIST;
-    std::string setting;
-    const int e = publish(target.parent, source.name.c_str(), target.name.c_str(),
-                          path_of(s_.proc, target.parent), setting);
-    return setting.empty() ? e : refused(target, setting.c_str());
-  }
-  if (here == verdict::convert) {
-    ::pthread_rwlock_wrlock(&s_.deeds);
-    std::string setting;
-    const std::string path = path_of(s_.proc, target.parent);
-    int e = is_there(source) ? becomes_git_dir(target.parent, path, setting) : -ENOENT;
-    if (e == 0)
-      e = act();
-    if (e == 0 && becomes_git_dir(target.parent, path, setting) != 0)
-      ::renameat(target.parent, target.name.c_str(), source.parent, source.name.c_str());
-    ::pthread_rwlock_unlock(&s_.deeds);
-    return setting.empty() ? e : refuse(target, setting.c_str());
-  }
-  ::pthread_rwlock_rdlock(&s_.deeds);
-  // Once more under the lock: the directory may have become a Git directory.
-  int e = -EACCES;
-  if (judge(target.parent, target.name, deed::move_here, why) == verdict::allow) {
-    e = act();
-    if (e == 0 && depends_on_surroundings(target.parent, target.name) &&
-        judge(target.parent, target.name, deed::move_here, why) == verdict::refuse) {
-      ::renameat(target.parent, target.name.c_str(), source.parent, source.name.c_str());
-      e = -EACCES;
-    } else {
-      why = nullptr;
-    }
-  } else if (!why) {
-    why = "it changed meanwhile";
-  }
-  ::pthread_rwlock_unlock(&s_.deeds);
-  return e == -EACCES && why ? refused(target, why) : e;
 }
 
 int operations::bind(int socket, std::uint64_t address, std::uint32_t length) {

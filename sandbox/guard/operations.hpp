@@ -26,6 +26,13 @@ struct refusal_sink {
   void* context = nullptr;
 };
 
+// Rules, as reports name them.
+inline constexpr const char* protected_name = "protected path";
+inline constexpr const char* protected_parent =
+    "leads to a protected path: only mkdir, never moved";
+inline constexpr const char* link_to_repository = "a link called .git";
+inline constexpr const char* outside_name = "a file outside, given for reading";
+
 // What all supervisor threads share.
 struct surroundings {
   surroundings(int listener_fd, int proc_fd, int root_fd, const std::vector<rule>& protected_names,
@@ -85,6 +92,7 @@ public:
 
 private:
   int make(place& at, deed what, action act);
+  int rename_to_dot_git(const place& source, const place& target, action act, action undo);
 
   int open_present(place& at, int flags);
   int open_absent(place& at, int flags, mode_t mode);
@@ -98,6 +106,15 @@ private:
   int find_name_of(int fd, place& out);
   // 0: may be written. For a file behind a magic link.
   int may_write(int fd);
+  // The same for what a magic link leads to, which may be outside of the sandbox.
+  int may_write_magic(const place& at, int fd);
+  // Also guarded: below a protected path. Such a name can be there without a mount of its
+  // own, when the host has made it since the command began.
+  hit check(const place& at);
+  // Of what has that name now.
+  static bool is_there(const place& at);
+  static bool is_link(const place& at);
+  static bool is_read_only(const place& at);
   int find_second(const place& first, int directory, std::uint64_t path, place& out);
   int refuse(const place& at, const char* rule);
   int use_callers_mask();

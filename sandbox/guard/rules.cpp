@@ -188,15 +188,33 @@ rules::rules(int root, const std::vector<rule>& from) : root_(root) {
     c.last = r.kind == rule_kind::directory ? hit::ancestor : hit::guarded;
     const bool through_links = pin(c);
     chains_.push_back(c);
+    if (c.last == hit::guarded)
+      guarded_.push_back(folded(path));
     if (through_links) {
       c.base = root_;
       c.parts = resolved_as_text(path);
       pin(c);
+      std::string whole;
+      for (const auto& part : c.parts)
+        whole += '/' + folded(part);
+      if (c.last == hit::guarded)
+        guarded_.push_back(std::move(whole));
       chains_.push_back(std::move(c));
     }
   }
+  std::sort(guarded_.begin(), guarded_.end());
   std::sort(names_.begin(), names_.end());
   names_.erase(std::unique(names_.begin(), names_.end()), names_.end());
+}
+
+bool rules::covers(std::string_view path) const {
+  const std::string low = folded(path);
+  for (std::size_t end = low.find('/', 1);; end = low.find('/', end + 1)) {
+    if (std::binary_search(guarded_.begin(), guarded_.end(), low.substr(0, end)))
+      return true;
+    if (end == std::string::npos)
+      return false;
+  }
 }
 
 bool rules::known(const std::string& name) const {

@@ -48,6 +48,8 @@ public:
 
   // A directory that cannot be looked at counts as guarded.
   hit check(int parent, std::string_view name) const;
+  // Is this absolute path (of a directory, as the kernel spells it) at or below a guarded one?
+  bool covers(std::string_view path) const;
   // Does the name occur in any protected path?
   bool mentions(std::string_view name) const;
 
@@ -79,7 +81,8 @@ private:
   std::vector<chain> chains_;
   std::vector<std::string> names_; // folded, sorted: all that occur in any chain
   std::vector<pinned> pinned_;
-  bool odd_names_ = false; // some guarded directory may fold more than ASCII
+  std::vector<std::string> guarded_; // whole paths, folded, sorted
+  bool odd_names_ = false;           // some guarded directory may fold more than ASCII
 };
 
 std::string folded(std::string_view name); // ASCII lower case

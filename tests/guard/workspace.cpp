@@ -71,7 +71,8 @@ workspace::~workspace() {
   fs::remove_all(path_, ignored);
 }
 
-workspace::outcome workspace::run(const std::vector<std::string>& command, guard g) const {
+workspace::outcome workspace::run(const std::vector<std::string>& command, guard g,
+                                  int input) const {
   const std::string ws = path_.string(), program = bin("guard-run");
   std::vector<std::string> all = {"bwrap",
                                   "--unshare-user",
@@ -107,7 +108,7 @@ workspace::outcome workspace::run(const std::vector<std::string>& command, guard
                                   "/tmp/guard-run"};
   if (g == guard::off)
     all.push_back("--off");
-  for (const char* name : {"/.env", "/.pi/settings.json", "/way/x.conf"}) {
+  for (const char* name : {"/.env", "/.pi/settings.json", "/way/x.conf", "/.vscode"}) {
     all.push_back("--absent");
     all.push_back(ws + name);
   }
@@ -124,8 +125,7 @@ workspace::outcome workspace::run(const std::vector<std::string>& command, guard
   outcome result;
   const pid_t pid = ::fork();
   if (pid == 0) {
-    const int null = ::open("/dev/null", O_RDONLY);
-    ::dup2(null, 0);
+    ::dup2(input >= 0 ? input : ::open("/dev/null", O_RDONLY), 0);
     ::dup2(output[1], 1);
     ::dup2(output[1], 2);
     const int high = ::fcntl(refusals[1], F_DUPFD, 10);
@@ -162,8 +162,8 @@ workspace::outcome workspace::run(const std::vector<std::string>& command, guard
   return result;
 }
 
-workspace::outcome workspace::shell(const std::string& script, guard g) const {
-  return run({"/bin/bash", "-c", script}, g);
+workspace::outcome workspace::shell(const std::string& script, guard g, int input) const {
+  return run({"/bin/bash", "-c", script}, g, input);
 }
 
 std::string workspace::planted() const {
@@ -186,8 +186,13 @@ std::string workspace::planted() const {
       found(d / "commondir");
     if (text_of(d / "config.worktree").find("planted") != std::string::npos)
       found(d / "config.worktree");
-    if (!is_name(d / "objects") || !is_name(d / "refs"))
+    if (fs::is_symlink(d / ".git"))
+      found(d / ".git is a link");
+    if (d != path_ / "sub/.git" && (!is_name(d / "objects") || !is_name(d / "refs")))
       return;
+    for (const char* old : {"remotes", "branches"})
+      if (fs::is_directory(d / old) && !fs::is_empty(d / old))
+        found(d / old);
     const std::string config = text_of(d / "config");
     for (const char* word : {"fsmonitor", "hooksPath", "include", "ext::", "alias", "filter"})
       if (config.find(word) != std::string::npos)

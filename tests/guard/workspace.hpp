@@ -23,10 +23,10 @@ public:
     std::string refusals; // "path: rule" lines
   };
   enum class guard { on, off };
-  // Protects .env, .pi/settings.json and way/x.conf, and .git as a directory. `input` becomes the
-  // standard input.
-  outcome run(const std::vector<std::string>& command, guard g) const;
-  outcome shell(const std::string& script, guard g = guard::on) const;
+  // Protects .env, .vscode, .pi/settings.json and way/x.conf, and .git as a directory. `input`
+  // becomes the standard input; nothing if negative.
+  outcome run(const std::vector<std::string>& command, guard g, int input = -1) const;
+  outcome shell(const std::string& script, guard g = guard::on, int input = -1) const;
 
   // What is there that must not be, one line each; empty if nothing.
   std::string planted() const;

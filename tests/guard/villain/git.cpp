@@ -27,6 +27,12 @@ void bare(const std::string& at, const std::string& without = "") {
     if (without != name)
       ::mkdir((at + "/" + name).c_str(), 0755);
 }
+// What the host's `git init` adopts once it is called .git.
+void make_future(const std::string& at) {
+  ::mkdir(at.c_str(), 0755);
+  ::mkdir((at + "/hooks").c_str(), 0755);
+  write_file(at + "/hooks/post-commit", "#!/bin/sh\n");
+}
 int open_write(const std::string& path, int flags = O_WRONLY | O_TRUNC) {
   const int fd = ::open(path.c_str(), flags, 0644);
   if (fd < 0)
@@ -308,6 +314,75 @@ void add_git_attacks(std::vector<attack>& list) {
         "../other module; echo x > repo/.git/modules/module/hooks/pre-commit");
   });
   add("remote-helper", [](auto&) { shell("git -C repo remote add o 'ext::touch planted'"); });
+  add("remote-helper-of-a-branch",
+      [](auto&) { shell("git -C repo config branch.master.remote 'ext::touch planted'"); });
+  add("remote-helper-of-a-branch-for-push",
+      [](auto&) { shell("git -C repo config branch.master.pushRemote 'ext::touch planted'"); });
+  add("remote-helper-by-default",
+      [](auto&) { shell("git -C repo config remote.pushDefault 'ext::touch planted'"); });
+  add("remotes-file", [](auto&) {
+    ::mkdir("repo/.git/remotes", 0755);
+    write_file("repo/.git/remotes/o", "URL: ext::touch planted\n");
+  });
+  add("branches-file", [](auto&) {
+    ::mkdir("repo/.git/branches", 0755);
+    write_file("repo/.git/branches/o", "ext::touch planted\n");
+  });
+  add("remotes-file-linked", [](auto&) {
+    ::mkdir("repo/.git/remotes", 0755);
+    write_file("mine", "URL: ext::touch planted\n");
+    ::link("mine", "repo/.git/remotes/o");
+  });
+  add("remotes-moved-in", [](auto&) {
+    ::mkdir("mine", 0755);
+    write_file("mine/o", "URL: ext::touch planted\n");
+    ::rename("mine", "repo/.git/remotes");
+  });
+  add("new-bare-remotes-first", [](auto&) {
+    ::mkdir("new.git", 0755);
+    ::mkdir("new.git/remotes", 0755);
+    write_file("new.git/remotes/o", "URL: ext::touch planted\n");
+    bare("new.git");
+  });
+  add("future-renamed", [](auto&) {
+    make_future("sub/t");
+    ::rename("sub/t", "sub/.git");
+  });
+  add("future-config-renamed", [](auto&) {
+    ::mkdir("sub/t", 0755);
+    write_file("sub/t/config", evil);
+    ::rename("sub/t", "sub/.git");
+  });
+  add("future-exchanged", [](auto&) {
+    make_future("sub/t");
+    ::mkdir("sub/.git", 0755);
+    ::syscall(SYS_renameat2, AT_FDCWD, "sub/t", AT_FDCWD, "sub/.git", 2);
+  });
+  add("future-exchanged-back", [](auto&) {
+    make_future("sub/t");
+    ::mkdir("sub/.git", 0755);
+    ::syscall(SYS_renameat2, AT_FDCWD, "sub/.git", AT_FDCWD, "sub/t", 2);
+  });
+  add("future-renamed-with-a-hidden-hook", [](auto&) {
+    make_future("sub/t");
+    ::chmod("sub/t", 0);
+    ::rename("sub/t", "sub/.git");
+    ::chmod("sub/.git", 0755);
+  });
+  add("future-linked", [](auto&) {
+    make_future("mine");
+    ::symlink("../mine", "sub/.git");
+  });
+  add("future-link-renamed", [](auto&) {
+    make_future("mine");
+    ::symlink("../mine", "sub/l");
+    ::rename("sub/l", "sub/.git");
+  });
+  add("future-link-linked", [](auto&) {
+    make_future("mine");
+    ::symlink("../mine", "sub/l");
+    ::link("sub/l", "sub/.git");
+  });
   add("alias", [](auto&) { shell("git -C repo config alias.st '!touch planted'"); });
   add("filter", [](auto&) {
     shell("git -C repo config filter.x.clean 'touch planted'; echo '* filter=x' > "
