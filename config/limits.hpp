@@ -12,7 +12,9 @@ inline constexpr unsigned session_depth = 3;                      // contract 4
 inline constexpr std::size_t protocol_line_bytes = 16u << 20;     // contract 5
 inline constexpr std::chrono::seconds approval_timeout{300};      // contract 6, default
 inline constexpr std::chrono::seconds approval_timeout_max{3600}; // contract 6
-inline constexpr unsigned secret_walk_depth = 4;                  // contract 7
+inline constexpr std::size_t protected_secrets =
+    2000;                                        // ours: each costs a mount and a rule, 0.1 ms
+inline constexpr unsigned secret_walk_depth = 4; // contract 7
 inline constexpr std::uint64_t sandbox_processes = 4096;   // ours: make -j and npm stay far below
 inline constexpr std::uint64_t sandbox_memory_mib = 16384; // ours: a big link job fits
 inline constexpr std::uint16_t http_proxy_port = 41080;    // ours: above what dev servers use

@@ -1,5 +1,6 @@
 #include "sandbox/files.hpp"
 
+#include <cerrno>
 #include <climits>
 #include <fcntl.h>
 #include <linux/openat2.h>
@@ -41,6 +42,14 @@ bool is_directory(const std::string& path) {
 }
 
 bool exists(const std::string& path) { return look(path).has_value(); }
+
+bool is_hidden(const std::string& path) {
+  return !look(path) && errno != ENOENT && errno != ENOTDIR;
+}
+
+bool is_open(const std::string& directory) {
+  return ::faccessat(AT_FDCWD, directory.c_str(), R_OK | X_OK, AT_EACCESS) == 0;
+}
 
 ipc::unique_fd open_pinned(const std::string& absolute_path) {
   open_how how{};

@@ -19,6 +19,8 @@ std::optional<struct stat> look(const std::string& path);
 
 bool is_directory(const std::string& path); // itself, not through a link
 bool exists(const std::string& path);       // itself, also a dangling link
+bool is_hidden(const std::string& path);    // whether it exists cannot be found out
+bool is_open(const std::string& directory); // its entries can be listed and used
 
 // Opens for naming only (O_PATH), no link anywhere in the path. -1 with errno.
 ipc::unique_fd open_pinned(const std::string& absolute_path);

@@ -222,7 +222,8 @@ result<launched> launch(const config::settings& settings, const policy_inputs& f
   guard_process alive(*pid);
 
   // Meanwhile: everything that bubblewrap does not need.
-  survey_workspace(out.rules, from);
+  if (auto surveyed = survey_workspace(out.rules, from); !surveyed)
+    return std::move(surveyed).failed();
   network::add_proxy_variables(variables, join(from.libexec_dir, "piorch-connect"));
   auto job = make_job(out.rules, outer.trees, request, variables);
   if (!job)

@@ -1,5 +1,6 @@
 #include "sandbox/policy.hpp"
 
+#include "config/limits.hpp"
 #include "sandbox/files.hpp"
 #include "sandbox/git_layout.hpp"
 #include "sandbox/protected_paths.hpp"
@@ -168,7 +169,10 @@ void protect_git(protector& out, const std::string& work_tree, const git_layout&
     out.add_pin(dot_git, "the repository itself must not be replaced");
   else
     out.add(work_tree, {".git", "tells the host's Git where the repository is", true});
-  if (git.kind != kind::foreign || !git.git_dir.empty())
+  if (!git.git_dir.empty() && !is_open(git.git_dir))
+    out.add(parent_of(git.git_dir), {git.git_dir.substr(git.git_dir.rfind('/') + 1),
+                                     "cannot be looked into, so all of it is protected", true});
+  else if (git.kind != kind::foreign || !git.git_dir.empty())
     for (const protected_path& found : protect_git_dir(git.git_dir))
       out.add(git.git_dir, found, true);
 }
@@ -223,11 +227,17 @@ result<policy> make_policy(const config::settings& settings, const policy_inputs
   return p;
 }
 
-void survey_workspace(policy& p, const policy_inputs& from) {
+result<done> survey_workspace(policy& p, const policy_inputs& from) {
   protector out(p);
   for (const protected_path& found : protect_fixed_names(p.workspace))
     out.add(p.workspace, found);
   const walk_result walk = walk_workspace(p.workspace);
+  if (walk.secrets.size() > limits::protected_secrets)
+    return error{
+        failure::usage,
+        p.workspace + " holds more than " + std::to_string(limits::protected_secrets) +
+            " files that look like secrets (.env*, *.pem, *.key, *.p12, *.pfx); put them into "
+            "one directory called secrets, which is protected as a whole"};
   for (const protected_path& found : walk.secrets)
     out.add(p.workspace, found);
   const git_layout git = find_git(p.workspace);
@@ -259,6 +269,7 @@ void survey_workspace(policy& p, const policy_inputs& from) {
     if (is_within(path, p.workspace) && path != p.workspace && exists(path))
       out.add(p.workspace, {relative_to(path, p.workspace), "run on the host", true});
   out.finish();
+  return done{};
 }
 
 } // namespace piorch::sandbox

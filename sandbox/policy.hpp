@@ -60,7 +60,8 @@ struct policy_inputs {
 // Refuses directories that cannot be a workspace (failure::usage).
 result<policy> make_policy(const config::settings& settings, const policy_inputs& from);
 
-// Adds the protected names of the workspace and of its Git directory.
-void survey_workspace(policy& p, const policy_inputs& from);
+// Adds the protected names of the workspace and of its Git directory. Refuses a
+// workspace with more secrets than can be protected one by one (failure::usage).
+result<done> survey_workspace(policy& p, const policy_inputs& from);
 
 } // namespace piorch::sandbox

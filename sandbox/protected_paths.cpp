@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <dirent.h>
 #include <fcntl.h>
 #include <string_view>
@@ -23,6 +24,8 @@ constexpr std::string_view by_pi = "loaded by Pi on the host";
 constexpr std::string_view by_shell = "read by shells and tools on the host";
 constexpr std::string_view by_editor = "run by editors and agents on the host";
 constexpr std::string_view is_secret = "secrets of the project";
+// A command may have closed it so that the next one is not kept from what is in it.
+constexpr const char* closed_directory = "cannot be looked into, so all of it is protected";
 
 constexpr std::array fixed_names{
     fixed_name{".pi/settings.json", by_pi},
@@ -115,6 +118,11 @@ void add_followed(const std::string& workspace, const std::string& relative,
     }
     here.push_back(part);
     const std::string path = join(workspace, joined(here));
+    if (is_hidden(path)) {
+      here.pop_back();
+      out.push_back({joined(here), closed_directory, true});
+      return;
+    }
     char target[4096];
     const ssize_t n = ::readlink(path.c_str(), target, sizeof target);
     if (n < 0)
@@ -156,13 +164,17 @@ public:
       const std::string name = e->d_name;
       if (name == "." || name == "..")
         continue;
+      if (out_.secrets.size() > limits::protected_secrets)
+        break;
       take(::dirfd(entries), prefix, name, e->d_type, level, below);
     }
     for (const std::string& name : below) {
       ipc::unique_fd next(::openat(::dirfd(entries), name.c_str(),
                                    O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-      if (next)
+      if (next && ::faccessat(next.get(), ".", X_OK, AT_EACCESS) == 0)
         walk(std::move(next), prefix + name + "/", level + 1);
+      else if (errno == EACCES)
+        out_.secrets.push_back({prefix + name, closed_directory, true});
     }
     ::closedir(entries);
   }

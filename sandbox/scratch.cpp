@@ -31,9 +31,14 @@ ipc::unique_fd open_directory(int parent, const char* name) {
 }
 
 // A command may have closed its own directories; whether this helps shows when
-// the directory is opened.
+// the directory is opened. Through a descriptor of the directory itself, since
+// chmod follows a link that somebody puts in its place.
 void make_accessible(int parent, const char* name) {
-  [[maybe_unused]] const int rc = ::fchmodat(parent, name, 0700, 0);
+  const ipc::unique_fd it(::openat(parent, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (!it)
+    return;
+  const std::string link = "/proc/self/fd/" + std::to_string(it.get());
+  [[maybe_unused]] const int rc = ::chmod(link.c_str(), 0700);
 }
 
 std::vector<std::string> names_in(int directory) {

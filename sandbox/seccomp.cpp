@@ -148,6 +148,10 @@ result<std::vector<sock_filter>> make_filter() {
       f.refuse("socketpair", EPERM,
                SCMP_A1(SCMP_CMP_MASKED_EQ, socket_type_mask, static_cast<scmp_datum_t>(type)));
 
+  // Limits of another process, which may be piorch-init (same user, and no capability or
+  // dumpable flag is asked for): without descriptors its guard would be blind.
+  f.refuse("prlimit64", EPERM, SCMP_A0_32(SCMP_CMP_NE, 0), SCMP_A2(SCMP_CMP_NE, 0));
+
   refuse_privileged_modes(f);
 
   // Typing into the caller's terminal (CVE-2016-2781 and its kin). The kernel

@@ -26,20 +26,36 @@ bool there(int directory, const char* name) {
   return ::fstatat(directory, name, &s, AT_SYMLINK_NOFOLLOW) == 0 || errno != ENOENT;
 }
 
-// Is this directory the one called `name` in its parent?
-bool is_called(int directory, const char* up_and_name) {
+// Is this directory the one called `name` in its parent? When nobody may look: yes.
+bool is_called(int directory, const char* up_and_name, bool when_unclear = true) {
   struct stat named {
   }, own{};
-  return ::fstatat(directory, up_and_name, &named, 0) == 0 && ::fstat(directory, &own) == 0 &&
-         inode_of(named) == inode_of(own);
+  if (::fstatat(directory, up_and_name, &named, 0) != 0)
+    return when_unclear && errno != ENOENT && errno != ENOTDIR && errno != ELOOP;
+  return ::fstat(directory, &own) == 0 && inode_of(named) == inode_of(own);
 }
 
 bool is_git_parent(int directory) {
   return there(directory, "../objects") && there(directory, "../refs");
 }
 
+// `git init` on the host adopts what lies in a .git already, hooks and config.
+bool is_called_dot_git(int directory) {
+  struct stat named {
+  }, own{};
+  unique_fd up(open_path(directory, "..", O_DIRECTORY));
+  if (up.get() < 0 || ::fstat(directory, &own) != 0)
+    return true;
+  if (::fstatat(up.get(), ".git", &named, AT_SYMLINK_NOFOLLOW) != 0)
+    return errno != ENOENT;
+  return inode_of(named) == inode_of(own);
+}
+
 bool is_hooks_dir(int directory) {
-  return is_called(directory, "../hooks") && is_git_parent(directory);
+  if (!is_called(directory, "../hooks"))
+    return false;
+  unique_fd up(open_path(directory, "..", O_DIRECTORY));
+  return is_git_parent(directory) || up.get() < 0 || is_called_dot_git(up.get());
 }
 
 bool is_remotes_dir(int directory) {
@@ -51,7 +67,7 @@ bool is_remotes_dir(int directory) {
 
 bool is_linked_worktree_of_git_dir(int directory) {
   unique_fd all(open_path(directory, "..", O_DIRECTORY));
-  return all && is_called(all.get(), "../worktrees") && is_git_parent(all.get());
+  return all && is_called(all.get(), "../worktrees", false) && is_git_parent(all.get());
 }
 
 bool is_sample(std::string_view name) {
@@ -92,7 +108,9 @@ git_name git_name_of(std::string_view name) {
   return git_name::none;
 }
 
-bool is_git_dir(int directory) { return there(directory, "objects") && there(directory, "refs"); }
+bool is_git_dir(int directory) {
+  return (there(directory, "objects") && there(directory, "refs")) || is_called_dot_git(directory);
+}
 
 bool depends_on_surroundings(int parent, std::string_view name) {
   return git_name_of(name) != git_name::none || is_called(parent, "../hooks") ||

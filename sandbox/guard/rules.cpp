@@ -73,7 +73,9 @@ bool folds_names(int directory) {
 
 // Visits (directory descriptor, component, is it the last) as far as the path exists. The
 // visitor returns false to stop.
-template <class Visit> bool rules::follow(const chain& c, Visit visit) const {
+template <class Visit> bool rules::follow(const chain& c, Visit visit, bool* blind) const {
+  bool ignored = false;
+  bool& unclear = blind ? *blind : ignored;
   std::vector<std::string> rest(c.parts.rbegin(), c.parts.rend());
   unique_fd own; // `here` when it is not the base
   int here = c.base;
@@ -97,8 +99,14 @@ template <class Visit> bool rules::follow(const chain& c, Visit visit) const {
       break;
     struct stat s {};
     unique_fd next(open_path(here, name.c_str(), O_NOFOLLOW));
-    if (next.get() < 0 || ::fstat(next.get(), &s) != 0)
+    if (next.get() == -ENOENT)
       break;
+    // Not allowed to look (chmod 0 by the command), or no descriptor left: the rest of the
+    // name may exist all the same.
+    if (next.get() < 0 || ::fstat(next.get(), &s) != 0) {
+      unclear = true;
+      break;
+    }
     if (S_ISLNK(s.st_mode)) {
       char target[PATH_MAX];
       const auto n = ::readlinkat(next.get(), "", target, sizeof target);
@@ -242,15 +250,22 @@ hit rules::check(int parent, std::string_view name) const {
   for (const chain& c : chains_) {
     if (found == hit::guarded)
       break;
-    follow(c, [&](int directory, const std::string& part, bool last) {
-      struct stat d {};
-      if (::fstat(directory, &d) != 0) {
-        found = hit::guarded;
-      } else if (inode_of(d) == where && (odd || folded(part) == low)) {
-        found = std::max(found, odd || last ? (odd ? hit::guarded : c.last) : hit::ancestor);
-      }
-      return found != hit::guarded;
-    });
+    bool blind = c.base < 0;
+    follow(
+        c,
+        [&](int directory, const std::string& part, bool last) {
+          struct stat d {};
+          if (::fstat(directory, &d) != 0) {
+            found = hit::guarded;
+          } else if (inode_of(d) == where && (odd || folded(part) == low)) {
+            found = std::max(found, odd || last ? (odd ? hit::guarded : c.last) : hit::ancestor);
+          }
+          return found != hit::guarded;
+        },
+        &blind);
+    if (blind && (odd || std::any_of(c.parts.begin(), c.parts.end(),
+                                     [&](const std::string& part) { return folded(part) == low; })))
+      found = hit::guarded;
   }
   return found;
 }

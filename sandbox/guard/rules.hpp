@@ -65,7 +65,7 @@ private:
     hit what = hit::none;
   };
   // True when a link was on the way.
-  template <class Visit> bool follow(const chain& c, Visit visit) const;
+  template <class Visit> bool follow(const chain& c, Visit visit, bool* blind = nullptr) const;
   bool pin(const chain& c); // as follow
   int open_base(std::string_view path);
   std::vector<std::string> resolved_as_text(std::string_view path) const;

@@ -31,7 +31,7 @@ protected:
     EXPECT_TRUE(made) << made.failed().text;
     if (!made)
       return {};
-    survey_workspace(*made, in);
+    EXPECT_TRUE(survey_workspace(*made, in));
     return *made;
   }
 

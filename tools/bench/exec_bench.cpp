@@ -63,7 +63,8 @@ std::vector<std::string> bare(const std::string& project, const std::string& scr
     std::fprintf(stderr, "%s\n", p.failed().text.c_str());
     std::exit(1);
   }
-  sandbox::survey_workspace(*p, from);
+  if (!sandbox::survey_workspace(*p, from))
+    std::exit(1);
   std::vector<std::string> words =
       split(sandbox::bwrap_text(sandbox::make_plan(*p, scratch), project));
   words.pop_back(); // COMMAND

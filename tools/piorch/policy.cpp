@@ -48,7 +48,8 @@ int policy_command(const arguments& args) {
   auto rules = sandbox::make_policy(around->settings.values, around->policy);
   if (!rules)
     return refuse(rules.failed());
-  sandbox::survey_workspace(*rules, around->policy);
+  if (auto surveyed = sandbox::survey_workspace(*rules, around->policy); !surveyed)
+    return refuse(surveyed.failed());
 
   if (format == "bwrap")
     return print(
