@@ -37,7 +37,7 @@ protected:
     EXPECT_TRUE(made) << made.failed().text;
     if (!made)
       return {};
-    survey_workspace(*made, in);
+    EXPECT_TRUE(survey_workspace(*made, in));
     for (const rule& r : made->rules)
       EXPECT_NE(r.reason, "") << r.path;
     return *made;
