@@ -3,6 +3,7 @@
 #include "config/limits.hpp"
 #include "sandbox/files.hpp"
 #include "sandbox/git_layout.hpp"
+#include "sandbox/git_programs.hpp"
 #include "sandbox/protected_paths.hpp"
 #include "sandbox/runtimes.hpp"
 
@@ -177,6 +178,16 @@ void protect_git(protector& out, const std::string& work_tree, const git_layout&
       out.add(git.git_dir, found, true);
 }
 
+// What the host's Git runs from the work tree by settings that were there before.
+void protect_programs(protector& out, const policy& p, const std::string& work_tree,
+                      const git_layout& git, const std::vector<std::string>& homes) {
+  if (git.kind == git_layout::kind_type::none)
+    return;
+  for (const protected_path& found : protect_git_programs(work_tree, git, homes))
+    if (is_within(found.path, p.workspace) && found.path != p.workspace)
+      out.add(p.workspace, {relative_to(found.path, p.workspace), found.reason, found.present});
+}
+
 } // namespace
 
 const char* name_of(access what) {
@@ -242,12 +253,15 @@ result<done> survey_workspace(policy& p, const policy_inputs& from) {
     out.add(p.workspace, found);
   const git_layout git = find_git(p.workspace);
   protect_git(out, p.workspace, git);
+  protect_programs(out, p, p.workspace, git, from.homes);
   if (git.kind == git_layout::kind_type::none)
     out.add(p.workspace,
             {".git", "a repository that appears here would be run by the host's Git", false});
   for (const std::string& nested : walk.repositories) {
     const std::string tree = join(p.workspace, nested);
-    protect_git(out, tree, find_git(tree));
+    const git_layout own = find_git(tree);
+    protect_git(out, tree, own);
+    protect_programs(out, p, tree, own, from.homes);
   }
   for (const char* name : {"settings.json", "permissions.json", "sandbox.json", "pi-sandbox.json",
                            "logs", "extensions"}) {

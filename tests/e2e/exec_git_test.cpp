@@ -4,6 +4,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <map>
 #include <sstream>
 
 namespace piorch::test {
@@ -177,6 +178,39 @@ TEST_F(E2eExecGit, ANestedRepositoryIsProtectedLikeTheRoot) {
   const auto r = run(w.exec("cd vendored/deep && echo x > x && git add x && git commit -qm nested "
                             "&& git log --format=%s"));
   EXPECT_EQ(r.out, "nested\n") << r.err;
+}
+
+TEST_F(E2eExecGit, WhatSettingsNameInTheWorkTreeIsProtected) {
+  write_file(w.project() / ".husky/pre-commit", "#!/bin/sh\necho hooked > hooked\n");
+  fs::permissions(w.project() / ".husky/pre-commit", fs::perms::owner_all);
+  write_file(w.project() / "tools/clean.sh", "cat\n");
+  write_file(w.project() / "tools/other.sh", "cat\n");
+  for (const auto& [key, value] :
+       std::map<std::string, std::string>{{"core.hooksPath", ".husky"},
+                                          {"include.path", "../.gitshared"},
+                                          {"filter.x.clean", "sh tools/clean.sh %f"},
+                                          {"core.pager", "./tools/pager"}})
+    w.host_output({"git", "config", key, value});
+  const auto before = snapshot(w.project() / ".husky");
+  refused(w.project(), R"sh(
+    echo evil > .husky/pre-commit
+    echo evil > .husky/post-commit
+    mkdir .husky/_
+    rn .husky x
+    echo evil > .gitshared
+    ln -s README.md .gitshared
+    rn README.md .gitshared
+    echo evil > tools/clean.sh
+    rn tools/clean.sh tools/x
+    rn tools x
+    echo evil > tools/pager)sh");
+  EXPECT_EQ(snapshot(w.project() / ".husky"), before);
+  // Work goes on, with the hook.
+  const auto r =
+      run(w.exec("set -e; echo fine > tools/other.sh; echo new > new.txt; git add new.txt; "
+                 "git commit -qm second; cat hooked; git log -1 --format=%s; "
+                 "git rebase -q --force-rebase HEAD~1; git status --short new.txt"));
+  EXPECT_EQ(r.out, "hooked\nsecond\n") << r.err;
 }
 
 } // namespace
