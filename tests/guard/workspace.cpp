@@ -188,7 +188,7 @@ std::string workspace::planted() const {
       found(d / "config.worktree");
     if (fs::is_symlink(d / ".git"))
       found(d / ".git is a link");
-    if (d != path_ / "sub/.git" && (!is_name(d / "objects") || !is_name(d / "refs")))
+    if (d.filename() != ".git" && (!is_name(d / "objects") || !is_name(d / "refs")))
       return;
     for (const char* old : {"remotes", "branches"})
       if (fs::is_directory(d / old) && !fs::is_empty(d / old))
