@@ -65,10 +65,9 @@ TEST_F(E2eBlindGuard, PlantingInADotGitBeforeItIsARepository) {
 
 TEST_F(E2eBlindGuard, ClosingADirectoryForTheNextCommand) {
   run(w.exec("chmod 0 .pi"));
-  const std::string before = read_file(w.project() / ".pi/mcp.json");
   run(w.exec("chmod 755 .pi; echo planted > .pi/mcp.json; mkdir .pi/themes"));
   fs::permissions(w.project() / ".pi", fs::perms::owner_all);
-  EXPECT_EQ(read_file(w.project() / ".pi/mcp.json"), before);
+  EXPECT_EQ(read_file(w.project() / ".pi/mcp.json"), "original .pi/mcp.json\n");
 }
 
 } // namespace
