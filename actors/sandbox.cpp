@@ -13,9 +13,6 @@ void carry_out(pointer self, const broker_handle& owner, step what) {
   switch (what) {
     case step::nothing:
       break;
-    case step::send_job:
-      s.control.send_job();
-      break;
     case step::terminate:
       s.control.send(init_message::terminate, 0);
       tell_later(self, sandbox::run::grace, sandbox_handle(self), grace_over{});

@@ -11,7 +11,6 @@ namespace piorch::actors {
 
 // What the sandbox actor may do to its processes; callable from any thread.
 struct tree_control {
-  std::function<void()> send_job;
   std::function<void(sandbox::init::message, std::uint32_t)> send;
   std::function<void()> kill;
 };

@@ -61,7 +61,6 @@ result<ipc::unique_fd> send(hand_over& from) {
   auto [scratch_path, scratch_fd] = from.temp.release();
   const json j{{"bwrap", from.bwrap},
                {"channel", keep(from.channel)},
-               {"job", keep(from.job)},
                {"diagnostics", keep(from.diagnostics)},
                {"scratch", to_utf8(scratch_path)},
                {"scratchDirectory", keep(scratch_fd)},
@@ -100,7 +99,6 @@ result<hand_over> receive(int fd) {
   hand_over out;
   out.bwrap = j.at("bwrap").get<pid_t>();
   out.channel = take(j, "channel");
-  out.job = take(j, "job");
   out.diagnostics = take(j, "diagnostics");
   out.temp =
       scratch::adopt(to_bytes(j.at("scratch").get<std::string>()), take(j, "scratchDirectory"));

@@ -16,7 +16,7 @@ namespace piorch::sandbox {
 
 struct hand_over {
   pid_t bwrap = -1;
-  ipc::unique_fd channel, job, diagnostics;
+  ipc::unique_fd channel, diagnostics;
   scratch temp;
   ipc::unique_fd report;   // of --report, or none
   ipc::unique_fd terminal; // whose foreground the command has, or none

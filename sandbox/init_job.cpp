@@ -6,7 +6,9 @@
 #include <cstring>
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 namespace piorch::sandbox {
@@ -77,6 +79,31 @@ result<ipc::unique_fd> init_job::seal() const {
     return error{failure::fault,
                  std::string("cannot write the sandbox's job: ") + std::strerror(errno)};
   return fd;
+}
+
+result<done> init_job::send(int channel) const {
+  const auto sealed = seal();
+  if (!sealed)
+    return sealed.failed();
+  const int fd = sealed->get();
+  init::header h;
+  h.what = init::message::job;
+  iovec part{&h, sizeof h};
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof fd)]{};
+  msghdr m{};
+  m.msg_iov = &part;
+  m.msg_iovlen = 1;
+  m.msg_control = control;
+  m.msg_controllen = sizeof control;
+  cmsghdr* c = CMSG_FIRSTHDR(&m);
+  c->cmsg_level = SOL_SOCKET;
+  c->cmsg_type = SCM_RIGHTS;
+  c->cmsg_len = CMSG_LEN(sizeof fd);
+  std::memcpy(CMSG_DATA(c), &fd, sizeof fd);
+  if (::sendmsg(channel, &m, MSG_NOSIGNAL) < 0)
+    return error{failure::fault,
+                 std::string("cannot send the sandbox's job: ") + std::strerror(errno)};
+  return done{};
 }
 
 } // namespace piorch::sandbox

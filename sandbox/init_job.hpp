@@ -27,6 +27,9 @@ public:
 
   result<ipc::unique_fd> seal() const;
 
+  // Seals it and puts it into the channel, where piorch-init finds it when it is up.
+  result<done> send(int channel) const;
+
 private:
   std::string bytes_;
 };

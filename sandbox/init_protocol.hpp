@@ -2,8 +2,8 @@
 // their SOCK_SEQPACKET pair, and the layout of the job that init carries out.
 //
 //   init   -> broker  up           init runs; the broker learns its pid from the credentials
-//   broker -> init    job          one descriptor: a sealed memfd with the records below
-//   init   -> broker  listeners    descriptors of the listening sockets, in the job's order
+//   broker -> init    job          sent at once; one descriptor: a sealed memfd with the records
+//   below init   -> broker  listeners    descriptors of the listening sockets, in the job's order
 //   init   -> broker  started      the command runs
 //   init   -> broker  refused_path the guard said no (text: path NUL rule)
 //   init   -> broker  stopped      the command was stopped (terminal job control)

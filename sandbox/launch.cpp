@@ -82,8 +82,8 @@ void add_listeners(init_job& job, const launch_request& request) {
   }
 }
 
-result<ipc::unique_fd> make_job(const policy& p, const std::vector<std::string>& trees,
-                                const launch_request& request, const environment& variables) {
+result<init_job> make_job(const policy& p, const std::vector<std::string>& trees,
+                          const launch_request& request, const environment& variables) {
   init_job job;
   for (const std::string& word : request.arguments)
     job.add_text(init::tag::argument, word);
@@ -109,7 +109,7 @@ result<ipc::unique_fd> make_job(const policy& p, const std::vector<std::string>&
   job.add_number(init::tag::ignored_signals, request.ignored_signals);
   if (request.terminal >= 0)
     job.add_number(init::tag::terminal, static_cast<std::uint64_t>(request.terminal));
-  return job.seal();
+  return job;
 }
 
 } // namespace
@@ -228,9 +228,10 @@ result<launched> launch(const config::settings& settings, const policy_inputs& f
   auto job = make_job(out.rules, outer.trees, request, variables);
   if (!job)
     return std::move(job).failed();
+  if (auto sent = job->send(channel->ours.get()); !sent)
+    return std::move(sent).failed();
   out.bwrap = alive.release();
   out.channel = std::move(channel->ours);
-  out.job = std::move(*job);
   out.diagnostics = std::move(*diagnostics);
   return out;
 }

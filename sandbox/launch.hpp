@@ -32,11 +32,11 @@ struct launch_request {
   private_files files; // for this command alone
 };
 
-// A sandbox on its way. piorch-init waits for the job.
+// A sandbox on its way. The job is in the channel already, so that the command
+// starts as soon as its walls stand, whatever the broker is doing.
 struct launched {
   pid_t bwrap = -1;
   ipc::unique_fd channel;     // to piorch-init
-  ipc::unique_fd job;         // to be sent when it says `up`
   ipc::unique_fd diagnostics; // memfd with what bubblewrap printed
   scratch temp;
   policy rules; // surveyed

@@ -38,27 +38,6 @@ void process_tree::start(events to) {
   read();
 }
 
-result<done> process_tree::send_job(int job) {
-  init::header h;
-  h.what = init::message::job;
-  iovec part{&h, sizeof h};
-  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))]{};
-  msghdr m{};
-  m.msg_iov = &part;
-  m.msg_iovlen = 1;
-  m.msg_control = control;
-  m.msg_controllen = sizeof control;
-  cmsghdr* c = CMSG_FIRSTHDR(&m);
-  c->cmsg_level = SOL_SOCKET;
-  c->cmsg_type = SCM_RIGHTS;
-  c->cmsg_len = CMSG_LEN(sizeof job);
-  std::memcpy(CMSG_DATA(c), &job, sizeof job);
-  if (::sendmsg(channel_.native_handle(), &m, MSG_NOSIGNAL) < 0)
-    return error{failure::fault,
-                 std::string("cannot send the job to piorch-init: ") + std::strerror(errno)};
-  return done{};
-}
-
 void process_tree::send(init::message what, std::uint32_t a) {
   init::header h;
   h.what = what;

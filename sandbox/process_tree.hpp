@@ -30,7 +30,6 @@ public:
   ~process_tree();
 
   void start(events to);
-  result<done> send_job(int job);
   void send(init::message what, std::uint32_t a = 0);
   void kill();
   pid_t init_pid() const { return init_pid_; } // 0: not known yet

@@ -17,9 +17,7 @@ constexpr int timed_out_status = 124, not_run_status = 125, not_executable_statu
 
 } // namespace
 
-run::step run::on_up() {
-  return phase_ == phase::starting && !ending_ ? step::send_job : step::kill;
-}
+run::step run::on_up() { return ending_ ? step::kill : step::nothing; }
 
 run::step run::on_started() {
   if (phase_ != phase::starting)

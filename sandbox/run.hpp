@@ -25,7 +25,7 @@ enum class end_reason { timeout, cancel, hangup };
 class run {
 public:
   // What the owner has to do now.
-  enum class step { nothing, send_job, terminate, kill, clean_up };
+  enum class step { nothing, terminate, kill, clean_up };
   // After `terminate`, everything is killed when this has passed.
   static constexpr std::chrono::milliseconds grace{500};
 

@@ -66,9 +66,7 @@ private:
   }
 
   void act(run::step what) {
-    if (what == run::step::send_job && !tree_->send_job(launched_.job.get()))
-      tree_->kill();
-    else if (what == run::step::terminate || what == run::step::kill)
+    if (what == run::step::terminate || what == run::step::kill)
       tree_->kill();
   }
 

@@ -87,8 +87,7 @@ protected:
       c->lines.push_back(std::move(message));
     };
     port.shut = [c] { c->shut = true; };
-    c->actor =
-        sys.spawn(client_actor, std::move(port), client_services{starter(), {}, keeper, {}});
+    c->actor = sys.spawn(client_actor, std::move(port), client_services{starter(), {}, keeper, {}});
     tell(keeper, watch_client{caf::actor_cast<caf::actor>(c->actor), is_private});
     clients.push_back(c);
     ask(*c, 0, ipc::initialize_params{});

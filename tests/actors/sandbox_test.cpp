@@ -14,14 +14,11 @@ using init_message = sandbox::init::message;
 
 class ActorsSandbox : public test::actor_test {
 protected:
-  void start(std::chrono::milliseconds time_limit = 0ms, bool crash_on_job = false) {
+  void start(std::chrono::milliseconds time_limit = 0ms, bool crash = false) {
     tree_control control;
-    control.send_job = [this, crash_on_job] {
-      if (crash_on_job)
+    control.send = [this, crash](init_message what, std::uint32_t a) {
+      if (crash)
         throw std::runtime_error("a bug");
-      log.push_back("job");
-    };
-    control.send = [this](init_message what, std::uint32_t a) {
       log.push_back(what == init_message::terminate ? "terminate" : "signal " + std::to_string(a));
     };
     control.kill = [this] { log.push_back("kill"); };
@@ -57,7 +54,7 @@ protected:
   void up_and_running() {
     says(init_message::up);
     says(init_message::started);
-    EXPECT_EQ(taken(), (lines{"job", "started"}));
+    EXPECT_EQ(taken(), (lines{"started"}));
   }
   void gone() {
     tell(tree, tree_gone{});
@@ -86,7 +83,7 @@ TEST_F(ActorsSandbox, ATimeLimitCountsFromTheStartOfTheCommand) {
   start(10s);
   says(init_message::up);
   advance(60s); // a slow machine
-  EXPECT_EQ(taken(), (lines{"job"}));
+  EXPECT_EQ(taken(), (lines{}));
   says(init_message::started);
   advance(9999ms);
   EXPECT_EQ(taken(), (lines{"started"}));
@@ -123,7 +120,9 @@ TEST_F(ActorsSandbox, SignalsAndStopsPassThrough) {
 
 TEST_F(ActorsSandbox, ACrashOfTheSandboxActorEndsTheTreeAndCleansUp) {
   start(0ms, true);
-  says(init_message::up);
+  up_and_running();
+  tell(broker, end_sandbox{sandbox::end_reason::hangup});
+  run();
   EXPECT_EQ(taken(), (lines{"kill", "ended 125"}));
   EXPECT_NE(outcome.problem.find("internal error"), std::string::npos);
 }

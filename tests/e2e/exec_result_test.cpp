@@ -168,17 +168,15 @@ TEST_F(E2eExecResult, AGibibyteThroughAPipeCostsNoMemory) {
   const auto init = children_of(bwrap[0]);
   ASSERT_EQ(init.size(), 1u);
   const pid_t ours[] = {d.pid(), bwrap[0], init[0]};
-  long before = 0, after = 0;
-  for (const pid_t pid : ours)
-    before += memory_of(pid, "VmRSS");
+  long peak = 0;
   d.write("\n");
   ASSERT_TRUE(d.read_bytes(std::size_t{1} << 30));
   for (const pid_t pid : ours)
-    after += memory_of(pid, "VmHWM");
+    peak += memory_of(pid, "VmHWM");
   d.write("\n");
   EXPECT_EQ(d.finish().out_bytes, (std::size_t{1} << 30) + 10);
-  EXPECT_GT(before, 0);
-  EXPECT_LT(after - before, 2048) << "KiB, from " << before;
+  EXPECT_GT(peak, 0);
+  EXPECT_LT(peak, 40 * 1024) << "KiB, programs and libraries included";
 }
 
 } // namespace

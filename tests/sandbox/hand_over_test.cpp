@@ -19,7 +19,6 @@ TEST(SandboxHandOver, ComesOutAsItWentIn) {
   hand_over in;
   in.bwrap = 4711;
   in.channel = null_device();
-  in.job = null_device();
   in.diagnostics = null_device();
   in.report = null_device();
   in.temp = std::move(*scratch::make(dir.path()));

@@ -20,7 +20,7 @@ int exited(int code) { return code << 8; }
 
 TEST(SandboxRun, AnOrdinaryLife) {
   run r;
-  EXPECT_EQ(r.on_up(), step::send_job);
+  EXPECT_EQ(r.on_up(), step::nothing);
   EXPECT_EQ(r.on_started(), step::nothing);
   EXPECT_EQ(r.on_exited(exited(3), 1500000, 2048), step::nothing);
   EXPECT_FALSE(r.finished());

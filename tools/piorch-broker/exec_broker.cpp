@@ -91,7 +91,6 @@ private:
 
   actors::tree_control control() {
     actors::tree_control c;
-    c.send_job = on_io([this] { send_job(); });
     c.send = on_io([this](sandbox::init::message what, std::uint32_t a) { tree_->send(what, a); });
     c.kill = on_io([this] { tree_->kill(); });
     return c;
@@ -107,12 +106,6 @@ private:
            actors::tell(s, actors::init_said{h, std::move(text), std::move(shared)});
          },
          [this, s] { actors::tell(s, actors::tree_gone{diagnostics()}); }});
-  }
-
-  void send_job() {
-    if (auto sent = tree_->send_job(job_.job.get()); !sent)
-      tree_->kill();
-    job_.job.reset();
   }
 
   void started(microseconds at) {

@@ -62,7 +62,6 @@ actors::broker_port sandbox_host::port() {
 
 actors::tree_control sandbox_host::control() {
   actors::tree_control c;
-  c.send_job = on_io([this] { send_job(); });
   c.send = on_io([this](sandbox::init::message what, std::uint32_t a) { tree_->send(what, a); });
   c.kill = on_io([this] { tree_->kill(); });
   return c;
@@ -76,12 +75,6 @@ void sandbox_host::start(const actors::sandbox_handle& s) {
          actors::tell(s, actors::init_said{h, std::move(text), std::move(shared)});
        },
        [this, s] { actors::tell(s, actors::tree_gone{diagnostics()}); }});
-}
-
-void sandbox_host::send_job() {
-  if (auto sent = tree_->send_job(job_.job.get()); !sent)
-    tree_->kill();
-  job_.job.reset();
 }
 
 void sandbox_host::started(microseconds at) {

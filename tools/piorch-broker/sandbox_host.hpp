@@ -46,7 +46,6 @@ private:
   actors::broker_port port();
   actors::tree_control control();
   void start(const actors::sandbox_handle& s);
-  void send_job();
   void started(std::chrono::microseconds at);
   void refused(const actors::path_refused& r);
   void ended(const sandbox::outcome& how);

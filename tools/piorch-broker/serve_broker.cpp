@@ -105,7 +105,6 @@ private:
       return std::move(started).failed();
     next_.bwrap = started->bwrap;
     next_.channel = std::move(started->channel);
-    next_.job = std::move(started->job);
     next_.diagnostics = std::move(started->diagnostics);
     next_.temp = std::move(started->temp);
     next_.workspace = started->rules.workspace;

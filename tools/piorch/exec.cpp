@@ -149,7 +149,6 @@ int exec_command(const arguments& args) {
 
   next.bwrap = started->bwrap;
   next.channel = std::move(started->channel);
-  next.job = std::move(started->job);
   next.diagnostics = std::move(started->diagnostics);
   next.temp = std::move(started->temp);
   if (request.terminal >= 0)
