@@ -35,11 +35,16 @@ broker_handle::behavior_type broker_actor(pointer self, broker_port port, tree_c
       [=](const sandbox_started& started) { port.started(started.monotonic_us); },
       [=](const sandbox_listening& listening) { port.listening(listening.fds); },
       [=](const sandbox_stopped& stopped) { port.stopped(stopped.signal); },
+      [=](const sandbox_held& h) {
+        if (port.held)
+          port.held(h.everything);
+      },
       [=](const path_refused& refused) { port.refused(refused); },
       [=](const sandbox_ended& ended) { finish(self, port, ended.how); },
       [=](const end_sandbox& end) { tell(self, state(self).sandbox, end); },
       [=](const deliver_signal& signal) { tell(self, state(self).sandbox, signal); },
       [=](const resume_command& resume) { tell(self, state(self).sandbox, resume); },
+      [=](const hold_tree& hold) { tell(self, state(self).sandbox, hold); },
   };
 }
 

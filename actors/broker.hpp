@@ -14,6 +14,7 @@ struct broker_port {
   std::function<void(std::uint64_t monotonic_us)> started;
   std::function<void(shared_fds)> listening;
   std::function<void(int signal)> stopped;
+  std::function<void(bool everything)> held; // may be empty where nobody asks for hold_tree
   std::function<void(const path_refused&)> refused;
   std::function<void(sandbox::outcome)> ended; // remove what is left, then leave
 };

@@ -50,6 +50,10 @@ struct deliver_signal {
 struct resume_command {
   bool foreground;
 };
+// Broker -> sandbox: stop every process (answered by sandbox_held), or continue them.
+struct hold_tree {
+  bool hold;
+};
 // Sandbox -> itself, after run::grace and after the command's time limit.
 struct grace_over {};
 struct time_limit_reached {};
@@ -65,6 +69,10 @@ struct sandbox_listening {
 // Sandbox -> broker: the command was stopped by terminal job control.
 struct sandbox_stopped {
   int signal;
+};
+// Sandbox -> broker: the answer to hold_tree{true}; whether really everything stopped.
+struct sandbox_held {
+  bool everything;
 };
 // Sandbox -> broker: a path was refused to the command.
 struct path_refused {
@@ -310,11 +318,13 @@ CAF_ADD_TYPE_ID(piorch, (piorch::actors::tree_gone))
 CAF_ADD_TYPE_ID(piorch, (piorch::actors::end_sandbox))
 CAF_ADD_TYPE_ID(piorch, (piorch::actors::deliver_signal))
 CAF_ADD_TYPE_ID(piorch, (piorch::actors::resume_command))
+CAF_ADD_TYPE_ID(piorch, (piorch::actors::hold_tree))
 CAF_ADD_TYPE_ID(piorch, (piorch::actors::grace_over))
 CAF_ADD_TYPE_ID(piorch, (piorch::actors::time_limit_reached))
 CAF_ADD_TYPE_ID(piorch, (piorch::actors::sandbox_started))
 CAF_ADD_TYPE_ID(piorch, (piorch::actors::sandbox_listening))
 CAF_ADD_TYPE_ID(piorch, (piorch::actors::sandbox_stopped))
+CAF_ADD_TYPE_ID(piorch, (piorch::actors::sandbox_held))
 CAF_ADD_TYPE_ID(piorch, (piorch::actors::path_refused))
 CAF_ADD_TYPE_ID(piorch, (piorch::actors::sandbox_ended))
 // network approvals
@@ -391,11 +401,13 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(piorch::actors::tree_gone)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(piorch::actors::end_sandbox)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(piorch::actors::deliver_signal)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(piorch::actors::resume_command)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(piorch::actors::hold_tree)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(piorch::actors::grace_over)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(piorch::actors::time_limit_reached)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(piorch::actors::sandbox_started)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(piorch::actors::sandbox_listening)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(piorch::actors::sandbox_stopped)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(piorch::actors::sandbox_held)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(piorch::actors::path_refused)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(piorch::actors::sandbox_ended)
 

@@ -44,6 +44,9 @@ step take(pointer self, const broker_handle& owner, const init_said& said,
     case init_message::stopped:
       tell(self, owner, sandbox_stopped{static_cast<int>(said.what.a)});
       return step::nothing;
+    case init_message::held:
+      tell(self, owner, sandbox_held{said.what.a == 1});
+      return step::nothing;
     case init_message::refused_path: {
       const auto nul = said.text.find('\0');
       tell(self, owner,
@@ -77,6 +80,9 @@ sandbox_handle::behavior_type sandbox_actor(pointer self, broker_handle owner, t
       },
       [=](const resume_command& r) {
         state(self).control.send(init_message::resume, r.foreground);
+      },
+      [=](const hold_tree& h) {
+        state(self).control.send(h.hold ? init_message::hold : init_message::release, 0);
       },
       [=](grace_over) { act(state(self).run.on_grace_over()); },
       [=](time_limit_reached) { act(state(self).run.on_end(sandbox::end_reason::timeout)); },

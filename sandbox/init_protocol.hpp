@@ -7,11 +7,14 @@
 //   init   -> broker  started      the command runs
 //   init   -> broker  refused_path the guard said no (text: path NUL rule)
 //   init   -> broker  stopped      the command was stopped (terminal job control)
+//   init   -> broker  held         a: 1 when nothing but init itself runs any more
 //   init   -> broker  exited       status and usage; init leaves right after it
 //   init   -> broker  failed       nothing was started (text: why)
 //   broker -> init    signal       deliver to the command
 //   broker -> init    terminate    SIGTERM to everything in the sandbox
 //   broker -> init    resume       continue a stopped command; a: 1 in the foreground again
+//   broker -> init    hold         stop every process of the sandbox
+//   broker -> init    release      continue those that hold stopped
 //
 // End of file on either side means that the other process is gone: init then
 // exits, and with it every process of its PID namespace.
@@ -40,6 +43,9 @@ enum class message : std::uint32_t {
   signal,
   terminate,
   resume,
+  hold,
+  release,
+  held,
 };
 
 // Where a failed start stopped; decides the exit status (125, 126, 127).

@@ -2,6 +2,7 @@
 // nothing gets out beside the proxies. The "host" is a network namespace of the
 // test with a name server of its own; outside stands a web server.
 #include "tests/support/network_world.hpp"
+#include "tests/support/terminal.hpp"
 
 #include <csignal>
 #include <pty.h>
@@ -231,6 +232,13 @@ TEST_F(E2eNetwork, AnAllowedLocalPortIsReachedAtBothLoopbacks) {
 
 class E2eNetworkTerminal : public E2eNetwork {
 protected:
+  program on_terminal(const std::string& command) {
+    program p;
+    p.argv = {PIORCH_BUILD_DIR "/bin/piorch", "exec", "-c", command};
+    p.directory = workspace;
+    p.environment["HOME"] = directory;
+    return p;
+  }
   // Types `answer` when the question comes; what was on the screen.
   std::string at_terminal(const std::string& command, const std::string& answer) {
     int terminal = -1;
@@ -250,7 +258,7 @@ protected:
       if (n <= 0)
         break;
       screen.append(block, static_cast<std::size_t>(n));
-      if (!answered && has(screen, "Allow this one connection?")) {
+      if (!answered && has(screen, "Anything else is no: ")) {
         answered = true;
         EXPECT_GT(::write(terminal, answer.data(), answer.size()), 0);
       }
@@ -263,7 +271,7 @@ protected:
 };
 
 TEST_F(E2eNetworkTerminal, APersonSaysYes) {
-  const auto screen = at_terminal("curl -sS http://www.example.org/", "y\n");
+  const auto screen = at_terminal("curl -sS http://www.example.org/", "www.example.org\n");
   EXPECT_TRUE(has(screen, "www.example.org:80")) << screen;
   EXPECT_TRUE(has(screen, "command: curl -sS http://www.example.org/")) << screen;
   EXPECT_TRUE(has(screen, "public")) << screen;
@@ -278,10 +286,49 @@ TEST_F(E2eNetworkTerminal, APersonSaysNoOnce) {
   EXPECT_TRUE(dns->log().empty());
 }
 
+TEST_F(E2eNetworkTerminal, AYesIsNotEnoughTheNameMustBeTyped) {
+  const auto screen = at_terminal("curl -sS http://www.example.org/", "y\n");
+  EXPECT_TRUE(has(screen, "the user said no")) << screen;
+  EXPECT_TRUE(dns->log().empty());
+}
+
+// Outside of the command's process group and session, with the terminal open.
+TEST_F(E2eNetworkTerminal, NothingRunsOrForgesWhileTheQuestionIsOpen) {
+  terminal t(on_terminal("setsid sh -c 'while :; do stty raw -echo kill n eof y <&1; "
+                         "echo TI\"\"CK; sleep 0.05; done' <&1 & "
+                         "sleep 0.5; curl -sS http://www.example.org/; sleep 0.3; echo over; "
+                         "kill -9 $!; stty sane"));
+  ASSERT_TRUE(t.sees("TICK")) << t.screen();
+  ASSERT_TRUE(t.sees("Anything else is no: ")) << t.screen();
+  EXPECT_FALSE(t.sees("TICK", milliseconds(700))) << t.screen();
+  t.type("wwn\x7fw.example.org\n"); // with their kill character this would be another word
+  EXPECT_TRUE(t.sees("public")) << t.screen();
+  EXPECT_TRUE(t.sees("TICK")) << t.screen() << "not continued";
+  EXPECT_TRUE(t.sees("over")) << t.screen();
+}
+
+TEST_F(E2eNetworkTerminal, ControlCAtTheQuestionIsANoAndEndsTheCommand) {
+  terminal t(on_terminal("curl -sS http://www.example.org/; sleep 1000"));
+  ASSERT_TRUE(t.sees("Anything else is no: ")) << t.screen();
+  t.type("\x03");
+  EXPECT_EQ(t.end(), 130) << t.screen();
+  EXPECT_TRUE(dns->log().empty());
+}
+
+TEST_F(E2eNetworkTerminal, AJobThatWasStoppedStaysStopped) {
+  terminal t(on_terminal("sh -c 'kill -STOP $$; echo WO\"\"KEN' & sleep 0.3; "
+                         "curl -sS http://www.example.org/; sleep 0.3; "
+                         "cut -d' ' -f3 /proc/$!/stat; kill -KILL $!; echo over"));
+  ASSERT_TRUE(t.sees("Anything else is no: ")) << t.screen();
+  t.type("n\n");
+  EXPECT_TRUE(t.sees("over")) << t.screen();
+  EXPECT_FALSE(has(t.screen(), "WOKEN")) << t.screen();
+}
+
 TEST_F(E2eNetworkTerminal, ACommandThatReadsTheTerminalMeanwhileGoesOnAfterwards) {
   const auto screen = at_terminal("(curl -sS http://www.example.org/ >body; echo fetched) & read "
                                   "line; wait; echo got:$line; cat body",
-                                  "y\nhello\n");
+                                  "www.example.org\nhello\n");
   EXPECT_TRUE(has(screen, "fetched")) << screen;
   EXPECT_TRUE(has(screen, "got:hello")) << screen;
   EXPECT_TRUE(has(screen, "public")) << screen;

@@ -30,7 +30,6 @@ namespace asio = boost::asio;
 using std::chrono::microseconds;
 
 constexpr std::size_t max_refused_paths = 100;
-constexpr std::chrono::milliseconds hold_time{300};
 constexpr std::size_t max_diagnostics_bytes = 4096;
 // Commands that end sooner never pay for a cgroup (see memory_group).
 constexpr std::chrono::milliseconds memory_group_after{100};
@@ -61,9 +60,8 @@ public:
               network_.answer(id, allow, "terminal", allow ? "" : "the user said no");
             },
             [this](std::function<void()> go_on) { hold_command(std::move(go_on)); },
-            [this] { actors::tell(broker_, actors::resume_command{true}); }),
-        network_(io_, system_, job_.settings, job_.trusted_file, make_approver()),
-        hold_timer_(io_) {}
+            [this] { release_command(); }),
+        network_(io_, system_, job_.settings, job_.trusted_file, make_approver()) {}
 
   [[noreturn]] void run() {
     broker_ = system_.spawn(actors::broker_actor, port(), control(), job_.time_limit,
@@ -84,6 +82,7 @@ private:
     p.started = on_io([this](std::uint64_t at) { started(microseconds(at)); });
     p.listening = on_io([this](const actors::shared_fds& fds) { network_.listen(*fds); });
     p.stopped = on_io([this](int) { stopped(); });
+    p.held = on_io([this](bool everything) { held(everything); });
     p.refused = on_io([this](const actors::path_refused& r) { refused(r); });
     p.ended = on_io([this](const sandbox::outcome& how) { leave(how); });
     return p;
@@ -128,8 +127,10 @@ private:
   void stopped() {
     if (!job_.terminal)
       return;
-    if (command_is_held())
+    if (holding_) { // by a Ctrl-Z just before the question
+      stopped_before_ = true;
       return;
+    }
     take_terminal();
     ::raise(SIGSTOP);
     const bool foreground = ::tcgetpgrp(job_.terminal.get()) == ::getpgrp();
@@ -146,25 +147,27 @@ private:
             {}};
   }
 
-  // A process that waits for a line from the terminal would get the answer instead of
-  // us, whoever has the foreground: it is stopped as long as a question is open.
+  // Whatever has the terminal open, in the foreground or not, could repaint the
+  // question, set the terminal up to lose or to make an answer, or read it instead of
+  // us: nothing in the sandbox runs as long as a question is open.
   void hold_command(std::function<void()> then) {
+    holding_ = true;
     held_ = std::move(then);
-    actors::tell(broker_, actors::deliver_signal{SIGSTOP});
-    hold_timer_.expires_after(hold_time);
-    hold_timer_.async_wait([this](boost::system::error_code ec) {
-      if (!ec)
-        command_is_held(); // it ignores us, being stopped already or about to end
-    });
+    actors::tell(broker_, actors::hold_tree{true});
   }
 
-  bool command_is_held() {
-    hold_timer_.cancel();
-    if (auto go_on = std::exchange(held_, nullptr)) {
+  void held(bool everything) {
+    if (!everything) // a question could be forged
+      prompt_.refuse_all();
+    if (auto go_on = std::exchange(held_, nullptr))
       go_on();
-      return true;
-    }
-    return false;
+  }
+
+  void release_command() {
+    actors::tell(broker_, actors::hold_tree{false});
+    holding_ = false;
+    if (std::exchange(stopped_before_, false))
+      stopped();
   }
 
   void take_terminal() {
@@ -196,7 +199,10 @@ private:
   void take_signal(int number, int code) {
     if (number == SIGTERM || number == SIGHUP)
       actors::tell(broker_, actors::end_sandbox{sandbox::end_reason::hangup});
-    else if (code != SI_KERNEL || !job_.terminal) // the terminal's own reach the command directly
+    else if (code == SI_KERNEL && holding_) { // Ctrl-C is a no, and the command's as well
+      prompt_.refuse_all();
+      actors::tell(broker_, actors::deliver_signal{number});
+    } else if (code != SI_KERNEL || !job_.terminal) // the terminal's own reach the command directly
       actors::tell(broker_, actors::deliver_signal{number});
   }
 
@@ -254,8 +260,9 @@ private:
   std::shared_ptr<sandbox::process_tree> tree_;
   terminal_prompt prompt_;
   network_side network_;
-  std::function<void()> held_; // runs when the command has stopped for a question
-  asio::steady_timer hold_timer_;
+  std::function<void()> held_; // runs when everything has stopped for a question
+  bool holding_ = false;
+  bool stopped_before_ = false;
   actors::broker_handle broker_;
   sandbox::memory_group memory_;
   sandbox::exec_report report_;

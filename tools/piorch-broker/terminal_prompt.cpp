@@ -3,12 +3,44 @@
 #include "config/text.hpp"
 
 #include <algorithm>
+#include <cstdlib>
+#include <cstring>
 #include <fcntl.h>
 #include <unistd.h>
 
 namespace piorch::broker {
 
 namespace asio = boost::asio;
+
+namespace {
+
+constexpr std::size_t max_line = 512; // a host name has at most 253 characters
+
+// What a program may have left the terminal in the middle of: an unfinished escape
+// sequence, another character set, colours, hidden text, margins, a paste protocol,
+// output held back.
+constexpr const char* reset_screen = "\x18\x1b\\\x0f\x1b(B\x1b[!p\x1b[0m\x1b[?2004l\x1b[?2026l";
+
+// A plain line, whatever the settings were: also the special characters, with which a
+// program could have made the terminal drop what is typed.
+termios plain_line(const termios& now) {
+  termios t = now;
+  t.c_iflag = BRKINT | ICRNL | (now.c_iflag & IUTF8);
+  t.c_oflag = OPOST | ONLCR;
+  t.c_lflag = ICANON | ECHO | ECHOE | ECHOK | ISIG | IEXTEN;
+  for (auto& c : t.c_cc)
+    c = _POSIX_VDISABLE;
+  t.c_cc[VMIN] = 1;
+  t.c_cc[VTIME] = 0;
+  t.c_cc[VINTR] = 'C' - '@';
+  t.c_cc[VERASE] = 0x7f;
+  t.c_cc[VKILL] = 'U' - '@';
+  t.c_cc[VEOF] = 'D' - '@';
+  t.c_cc[VWERASE] = 'W' - '@';
+  return t;
+}
+
+} // namespace
 
 terminal_prompt::terminal_prompt(asio::io_context& io, std::string command, answer_fn answer,
                                  std::function<void(std::function<void()>)> on_open,
@@ -36,6 +68,16 @@ void terminal_prompt::hide(std::uint64_t id) {
   print("\npiorch: no longer needed.\n");
   current_ = 0;
   next();
+}
+
+void terminal_prompt::refuse_all() {
+  auto refused = std::exchange(queue_, {});
+  if (const auto id = std::exchange(current_, 0))
+    answer_(id, false);
+  for (const auto& r : refused)
+    answer_(r.id, false);
+  if (!opening_)
+    next();
 }
 
 void terminal_prompt::close() {
@@ -66,12 +108,18 @@ void terminal_prompt::ask() {
   const auto request = queue_.front();
   queue_.pop_front();
   current_ = request.id;
+  expected_ = request.to.host;
   take_terminal();
-  // Typed ahead for the command, not as an answer to this.
-  ::tcflush(tty_.native_handle(), TCIFLUSH);
+  const char* kind = std::getenv("TERM");
+  if (kind && *kind && std::strcmp(kind, "dumb") != 0)
+    print(reset_screen);
+  // The name, not a yes: whatever the screen shows, what is typed says what is meant.
   print("\npiorch: the sandboxed command wants to connect to " +
         sandbox::network::to_text(request.to) + "\n        command: " + command_ +
-        "\n        Allow this one connection? (y)es, anything else is no: ");
+        "\n        To allow this one connection type " + expected_ + "\n");
+  // Typed ahead for the command, or by the terminal itself, not as an answer to this.
+  ::tcflush(tty_.native_handle(), TCIFLUSH);
+  print("        Anything else is no: ");
   read();
 }
 
@@ -86,12 +134,12 @@ void terminal_prompt::read() {
       return;
     line_.append(buffer_, n);
     const auto end = line_.find('\n');
-    if (!ec && end == std::string::npos && line_.size() < sizeof buffer_)
+    if (!ec && end == std::string::npos && line_.size() < max_line)
       return read();
     const std::string word = config::lower_case(config::trimmed(line_.substr(0, end)));
     const auto id = current_;
     current_ = 0;
-    answer_(id, !ec && (word == "y" || word == "yes"));
+    answer_(id, !ec && (word == expected_));
     next();
   });
 }
@@ -107,14 +155,12 @@ void terminal_prompt::take_terminal() {
   if (foreground_ < 0)
     foreground_ = ::tcgetpgrp(fd);
   ::tcsetpgrp(fd, ::getpgrp()); // SIGTTOU is blocked
-  if (have_settings_ || ::tcgetattr(fd, &settings_) != 0)
-    return;
-  have_settings_ = true; // an editor may have left it raw and silent
-  termios plain = settings_;
-  plain.c_iflag |= ICRNL;
-  plain.c_oflag |= OPOST | ONLCR;
-  plain.c_lflag |= ICANON | ECHO | ISIG;
-  ::tcsetattr(fd, TCSANOW, &plain);
+  if (!have_settings_)
+    have_settings_ = ::tcgetattr(fd, &settings_) == 0;
+  const termios plain = plain_line(settings_);
+  if (have_settings_)
+    ::tcsetattr(fd, TCSANOW, &plain);
+  ::tcflow(fd, TCOON); // it may have been told to show nothing
 }
 
 void terminal_prompt::give_back() {

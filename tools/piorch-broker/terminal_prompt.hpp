@@ -32,6 +32,8 @@ public:
 
   void show(const sandbox::network::ask_request& request);
   void hide(std::uint64_t id);
+  // A no to every question (Ctrl-C).
+  void refuse_all();
   // Gives the terminal back, whatever is open.
   void close();
 
@@ -50,6 +52,7 @@ private:
   std::function<void()> on_closed_;
   std::deque<sandbox::network::ask_request> queue_;
   std::uint64_t current_ = 0;
+  std::string expected_; // the word that allows it
   bool reading_ = false;
   bool opening_ = false;
   std::string line_;

@@ -1,6 +1,7 @@
 #include "tools/piorch-init/command.hpp"
 
 #include "tools/piorch-init/guarding.hpp"
+#include "tools/piorch-init/hold.hpp"
 
 #include <cerrno>
 #include <climits>
@@ -150,6 +151,8 @@ void reap(const link& to_broker, pid_t command) {
       continue;
     if (!WIFSTOPPED(status))
       leave(to_broker, status);
+    if (is_held()) // not the terminal's doing
+      continue;
     wire::header h;
     h.what = wire::message::stopped;
     h.a = static_cast<std::uint32_t>(WSTOPSIG(status));
@@ -170,6 +173,10 @@ void obey(const link& to_broker, pid_t command, int terminal) {
         ::kill(command, static_cast<int>(h.a));
       break;
     case wire::message::terminate:
+      if (is_held()) { // a question is open: nothing may run meanwhile
+        ::kill(-1, SIGKILL);
+        break;
+      }
       ::kill(-1, SIGTERM);
       ::kill(-1, SIGCONT); // a stopped process acts on it only then
       break;
@@ -177,6 +184,15 @@ void obey(const link& to_broker, pid_t command, int terminal) {
       if (h.a == 1 && terminal >= 0)
         ::tcsetpgrp(terminal, command);
       ::kill(-command, SIGCONT);
+      break;
+    case wire::message::hold:
+      h = {};
+      h.what = wire::message::held;
+      h.a = hold_everything() ? 1 : 0;
+      to_broker.send(h);
+      break;
+    case wire::message::release:
+      release_everything();
       break;
     default:
       break;
