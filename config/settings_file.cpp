@@ -3,6 +3,7 @@
 #include "config/settings.hpp"
 #include "config/text.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
@@ -25,12 +26,23 @@ bool is_missing(const std::string& file) {
   return ::lstat(file.c_str(), &st) != 0 && (errno == ENOENT || errno == ENOTDIR);
 }
 
+// Whoever writes the settings decides what every sandbox may do.
+std::string who_may_write(const struct stat& st) {
+  if (st.st_uid != ::geteuid() && st.st_uid != 0)
+    return "belongs to another user (uid " + std::to_string(st.st_uid) + "): make it your own";
+  if ((st.st_mode & S_IWOTH) && !(S_ISDIR(st.st_mode) && (st.st_mode & S_ISVTX)))
+    return "can be written by every user: chmod o-w it";
+  return {};
+}
+
 result<std::string> read_open_file(int fd, const std::string& file) {
   struct stat st {};
   if (::fstat(fd, &st) != 0)
     return refuse(file, std::strerror(errno));
   if (!S_ISREG(st.st_mode))
     return refuse(file, "is not a regular file");
+  if (auto why = who_may_write(st); !why.empty())
+    return refuse(file, why);
   std::string text(piorch::limits::settings_file_bytes + 1, '\0'); // one more shows "too large"
   std::size_t used = 0;
   while (used < text.size()) {
@@ -57,6 +69,13 @@ result<std::optional<std::string>> read_file(const std::string& file) {
       return std::optional<std::string>();
     return refuse(file, std::string("cannot be read: ") + std::strerror(why));
   }
+  struct stat directory {};
+  const std::string parent = file.substr(0, std::max<std::size_t>(file.rfind('/'), 1));
+  if (::stat(parent.c_str(), &directory) == 0)
+    if (auto why = who_may_write(directory); !why.empty()) {
+      ::close(fd);
+      return refuse(parent, why);
+    }
   auto text = read_open_file(fd, file);
   ::close(fd);
   if (!text)

@@ -4,6 +4,21 @@
 
 namespace piorch::sandbox {
 
+namespace {
+
+// The one control character that JSON and its writer leave alone.
+std::string without_del(const std::string& json) {
+  std::string out;
+  for (const char c : json)
+    if (c == '\x7f')
+      out += "\\u007f";
+    else
+      out += c;
+  return out;
+}
+
+} // namespace
+
 std::string report_json(const exec_report& r) {
   using nlohmann::ordered_json;
   const auto ms = [](std::chrono::microseconds t) {
@@ -29,7 +44,8 @@ std::string report_json(const exec_report& r) {
     j["signal"] = r.how.signal;
   if (!r.how.problem.empty())
     j["error"] = r.how.problem;
-  return j.dump(-1, ' ', false, ordered_json::error_handler_t::replace) + "\n";
+  // ASCII only: DEL and the C1 controls of a hostile name would drive a terminal.
+  return without_del(j.dump(-1, ' ', true, ordered_json::error_handler_t::replace)) + "\n";
 }
 
 } // namespace piorch::sandbox

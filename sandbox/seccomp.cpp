@@ -160,6 +160,11 @@ result<std::vector<sock_filter>> make_filter() {
   for (const unsigned request : {static_cast<unsigned>(TIOCSTI), 0x541Cu /* TIOCLINUX */})
     f.refuse("ioctl", EPERM, SCMP_A1(SCMP_CMP_MASKED_EQ, 0xFFFFFFFFu, request));
 
+  // A terminal that nobody else can open, or with another line discipline, would stay
+  // so after the command.
+  for (const unsigned request : {static_cast<unsigned>(TIOCEXCL), static_cast<unsigned>(TIOCSETD)})
+    f.refuse("ioctl", EPERM, SCMP_A1(SCMP_CMP_MASKED_EQ, 0xFFFFFFFFu, request));
+
   // New namespaces would bring back capabilities and mounts. clone3 hides its
   // flags in memory; glibc and others fall back on ENOSYS.
   f.refuse("clone3", ENOSYS);

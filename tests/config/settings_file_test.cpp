@@ -49,6 +49,25 @@ TEST_F(ConfigSettingsFile, NewFileThenLegacyFile) {
   EXPECT_EQ(load_settings(where)->file, where.settings_file);
 }
 
+TEST_F(ConfigSettingsFile, WhatAnyoneElseCanWriteIsRefused) {
+  write(where.settings_file, "{}");
+  ASSERT_TRUE(load_settings(where));
+  ASSERT_EQ(::chmod(where.settings_file.c_str(), 0666), 0);
+  EXPECT_FALSE(load_settings(where));
+  ASSERT_EQ(::chmod(where.settings_file.c_str(), 0644), 0);
+  const auto directory = std::filesystem::path(where.settings_file).parent_path();
+  ASSERT_EQ(::chmod(directory.c_str(), 0777), 0);
+  const auto loaded = load_settings(where);
+  ASSERT_FALSE(loaded);
+  EXPECT_THAT(loaded.failed().text, HasSubstr("every user"));
+  ASSERT_EQ(::chmod(directory.c_str(), 0755), 0);
+  EXPECT_TRUE(load_settings(where));
+  if (::geteuid() == 0) {
+    ASSERT_EQ(::chown(where.settings_file.c_str(), 12345, 0), 0);
+    EXPECT_FALSE(load_settings(where));
+  }
+}
+
 TEST_F(ConfigSettingsFile, UnusableFileIsNeverPassedOver) {
   write(where.legacy_settings, "{}");
   const auto expect_refusal = [&](const char* why) {

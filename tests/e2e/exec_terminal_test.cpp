@@ -140,6 +140,14 @@ TEST_F(E2eExecTerminal, TheTerminalIsTheCallersAgainAfterwards) {
   EXPECT_EQ(t.end(), 0);
 }
 
+TEST_F(E2eExecTerminal, ItsSettingsAreTheCallersAgainAfterwards) {
+  terminal t(w.host({"sh", "-c",
+                     "a=$(stty -g); '" + piorch_program() +
+                         "' exec -c 'stty raw -echo kill x'; "
+                         "test \"$a\" = \"$(stty -g)\" && echo same || stty sane"}));
+  EXPECT_TRUE(t.sees("same")) << t.screen();
+}
+
 TEST_F(E2eExecTerminal, AnEditorDraws) {
   write_file(w.project() / "text", "first line\n");
   program p = w.piorch({"exec", "--", "vi", "text"});

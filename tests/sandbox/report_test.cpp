@@ -36,6 +36,15 @@ TEST(SandboxReport, EveryKeyOfTheContractOnOneLine) {
   EXPECT_FALSE(j.contains("error"));
 }
 
+TEST(SandboxReport, NothingInItDrivesATerminal) {
+  exec_report r;
+  r.refused_paths.push_back({"a\x7f\xc2\x9b\x1b/.env", "secret"});
+  const std::string text = report_json(r);
+  for (const char c : text)
+    EXPECT_TRUE((c >= ' ' && c < '\x7f') || c == '\n') << static_cast<int>(c);
+  EXPECT_EQ(json::parse(text)["refusedPaths"][0]["path"], "a\x7f\xc2\x9b\x1b/.env");
+}
+
 TEST(SandboxReport, BytesThatAreNoTextDoNotBreakIt) {
   exec_report r;
   r.how.problem = "cannot run \xff\xfe";

@@ -1,6 +1,7 @@
 #include "tools/piorch-broker/exec_broker.hpp"
 
 #include "actors/broker.hpp"
+#include "config/text.hpp"
 #include "sandbox/files.hpp"
 #include "sandbox/memory_group.hpp"
 #include "sandbox/process_tree.hpp"
@@ -61,7 +62,10 @@ public:
             },
             [this](std::function<void()> go_on) { hold_command(std::move(go_on)); },
             [this] { release_command(); }),
-        network_(io_, system_, job_.settings, job_.trusted_file, make_approver()) {}
+        network_(io_, system_, job_.settings, job_.trusted_file, make_approver()) {
+    in_foreground_ = has_settings_ =
+        job_.terminal && ::tcgetattr(job_.terminal.get(), &settings_) == 0;
+  }
 
   [[noreturn]] void run() {
     broker_ = system_.spawn(actors::broker_actor, port(), control(), job_.time_limit,
@@ -134,6 +138,7 @@ private:
     take_terminal();
     ::raise(SIGSTOP);
     const bool foreground = ::tcgetpgrp(job_.terminal.get()) == ::getpgrp();
+    in_foreground_ = foreground;
     actors::tell(broker_, actors::resume_command{foreground});
   }
 
@@ -173,6 +178,18 @@ private:
   void take_terminal() {
     if (job_.terminal)
       ::tcsetpgrp(job_.terminal.get(), ::getpgrp()); // SIGTTOU is blocked
+  }
+
+  // What a killed editor, or spite, has left: raw, silent, another special character.
+  // Not when the shell outside has put this job into the background meanwhile.
+  void restore_terminal() {
+    const bool ours =
+        in_foreground_ || (job_.terminal && ::tcgetpgrp(job_.terminal.get()) == ::getpgrp());
+    if (!ours)
+      return;
+    take_terminal();
+    if (has_settings_)
+      ::tcsetattr(job_.terminal.get(), TCSANOW, &settings_);
   }
 
   void watch_signals() {
@@ -217,11 +234,11 @@ private:
     const microseconds now = monotonic_now();
     network_.stop();
     prompt_.close();
-    take_terminal();
+    restore_terminal();
     job_.temp.remove();
     memory_ = {};
     if (!how.problem.empty())
-      std::fprintf(stderr, "piorch exec: %s\n", how.problem.c_str());
+      std::fprintf(stderr, "piorch exec: %s\n", config::printable(how.problem).c_str());
     write_report(how, now);
     if (job_.terminal && (how.signal == SIGINT || how.signal == SIGQUIT)) {
       // Ctrl-C went to the command's process group only. Without the sandbox the
@@ -263,6 +280,9 @@ private:
   std::function<void()> held_; // runs when everything has stopped for a question
   bool holding_ = false;
   bool stopped_before_ = false;
+  termios settings_{}; // of the terminal, as the caller had them
+  bool has_settings_ = false;
+  bool in_foreground_ = false;
   actors::broker_handle broker_;
   sandbox::memory_group memory_;
   sandbox::exec_report report_;
