@@ -210,8 +210,11 @@ std::string workspace::planted() const {
            at(path_, fs::directory_options::skip_permission_denied, error),
        end;
        at != end; at.increment(error))
-    if (at->is_directory(error) && !at->is_symlink(error))
+    if (at->is_directory(error) && !at->is_symlink(error)) {
+      // An attack may have closed it.
+      fs::permissions(at->path(), fs::perms::owner_all, fs::perm_options::add, error);
       judge(at->path());
+    }
   return out;
 }
 

@@ -144,7 +144,10 @@ void add_path_attacks(std::vector<attack>& list) {
     ::pthread_join(t, nullptr);
   });
   add("in-orphan", [](auto&) {
+    int end[2]; // open as long as the orphan lives
+    ::pipe(end);
     if (::fork() == 0) {
+      ::close(end[0]);
       if (::fork() == 0) {
         ::setsid();
         env();
@@ -152,8 +155,11 @@ void add_path_attacks(std::vector<attack>& list) {
       }
       ::_exit(0);
     }
+    ::close(end[1]);
     ::wait(nullptr);
-    ::usleep(100000);
+    char none;
+    while (::read(end[0], &none, 1) > 0) {
+    }
   });
   add("through-shell", [](auto&) {
     char* arguments[] = {const_cast<char*>("sh"), const_cast<char*>("-c"),
