@@ -79,6 +79,7 @@ caf::result<ipc::session_answer> supervisor_state::start(const ipc::session_star
   w.env = p.env;
   w.timeout = p.timeout;
   w.background = p.background;
+  w.ends_with_task = !p.background;
   w.follow = p.follow;
   return make(std::move(w));
 }
@@ -110,7 +111,7 @@ caf::result<ipc::session_answer> supervisor_state::make(wish w) {
   if (!made)
     return refusal(made.failed());
   return self_->delegate(
-      *made, run_task{std::move(w.task), w.timeout, w.background, !w.background, w.follow});
+      *made, run_task{std::move(w.task), w.timeout, w.background, w.ends_with_task, w.follow});
 }
 
 result<session_handle> supervisor_state::make_session(wish& w) {

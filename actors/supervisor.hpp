@@ -93,6 +93,7 @@ private:
     std::optional<ipc::environment> env;
     std::optional<std::chrono::milliseconds> timeout;
     bool background = false;
+    bool ends_with_task = false;
     bool follow = false;
   };
 

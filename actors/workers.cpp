@@ -1,5 +1,6 @@
 #include "actors/workers.hpp"
 
+#include "actors/cache_warmer.hpp"
 #include "config/settings.hpp"
 #include "orchestration/worker_launch.hpp"
 #include "sandbox/environment.hpp"
@@ -37,6 +38,40 @@ ipc::environment environment_of(const worker_request& wanted) {
   return out;
 }
 
+orchestration::compile_cache cache_of(const config::paths& where) {
+  return orchestration::compile_cache(where.state_dir + "/compile-cache");
+}
+
+sandbox::remote_job job_for(orchestration::worker_launch launch, std::string workspace) {
+  sandbox::remote_job job;
+  job.arguments = std::move(launch.argv);
+  job.environment = std::move(launch.environment);
+  job.directory = std::move(workspace);
+  job.has_input = true;
+  job.files.variable = orchestration::agent_dir_variable;
+  for (auto& file : launch.agent_files)
+    job.files.texts.emplace(std::move(file.name), std::move(file.text));
+  return job;
+}
+
+// For the sessions to come. This one starts without: nobody is to wait for it.
+void warm_cache(caf::actor_system& system, const broker_starter& starter,
+                const config::paths& where, const orchestration::pi_installation& pi,
+                const caf::actor& supervisor) {
+  auto cache = cache_of(where);
+  auto made = cache.prepare(pi);
+  if (!made || !supervisor)
+    return; // somebody is at it, or the disk is full: slower, nothing else
+  worker_request nobody;
+  auto launch = orchestration::compile_cache::launch(pi, *made, environment_of(nobody));
+  auto job = job_for(std::move(launch), made->directory);
+  job.command = "pi (compile cache)";
+  job.time_limit = std::chrono::seconds(60);
+  system.spawn(cache_warmer_actor,
+               std::make_shared<warming>(warming{cache, *made, sandbox::job_text(job)}), starter,
+               supervisor);
+}
+
 std::string value_in(const ipc::environment& from, const char* name) {
   const auto i = from.find(name);
   return i == from.end() ? std::string() : i->second;
@@ -68,21 +103,21 @@ result<worker_job> make_worker_job(const worker_request& wanted, const config::p
   auto user = orchestration::read_agent_settings(agent_dir);
   if (!user)
     return std::move(user).failed();
+  wish.compile_cache = cache_of(where).find(*pi, *workspace);
   auto launch = orchestration::make_worker_launch(*pi, *user, wish);
   if (!launch)
     return std::move(launch).failed();
-
-  sandbox::remote_job job;
-  job.arguments = std::move(launch->argv);
-  job.environment = std::move(launch->environment);
-  job.directory = *workspace;
+  worker_job out;
+  out.providers = std::move(launch->providers);
+  if (wish.compile_cache.empty())
+    out.cache_wanted = *pi;
+  auto job = job_for(std::move(*launch), *workspace);
   job.command = "pi --mode rpc (subagent session " + wanted.session_id.substr(0, 12) + ")";
-  job.has_input = true;
   job.session_id = wanted.session_id;
-  job.files.variable = orchestration::agent_dir_variable;
-  for (auto& file : launch->agent_files)
-    job.files.texts.emplace(std::move(file.name), std::move(file.text));
-  return worker_job{sandbox::job_text(job), std::move(launch->providers)};
+  if (!wish.compile_cache.empty())
+    job.readable = {wish.compile_cache};
+  out.text = sandbox::job_text(job);
+  return out;
 }
 
 supervisor_handle start_supervisor(caf::actor_system& system, broker_starter starter,
@@ -101,11 +136,15 @@ supervisor_handle start_supervisor(caf::actor_system& system, broker_starter sta
         std::chrono::system_clock::now());
   };
   services.random = random_bytes;
-  services.prepare_worker = [&system, starter,
-                             where](const worker_request& wanted) -> result<prepared_worker> {
+  // Known below, before anybody can ask for a session. Weak: it owns these services.
+  const auto self = std::make_shared<caf::actor_addr>();
+  services.prepare_worker = [&system, starter, where,
+                             self](const worker_request& wanted) -> result<prepared_worker> {
     auto job = make_worker_job(wanted, where);
     if (!job)
       return std::move(job).failed();
+    if (job->cache_wanted)
+      warm_cache(system, starter, where, *job->cache_wanted, caf::actor_cast<caf::actor>(*self));
     prepared_worker out;
     out.providers = std::move(job->providers);
     out.start = [&system, starter, text = std::move(job->text)](
@@ -114,7 +153,9 @@ supervisor_handle start_supervisor(caf::actor_system& system, broker_starter sta
     };
     return out;
   };
-  return system.spawn(supervisor_actor, std::move(services));
+  const auto supervisor = system.spawn(supervisor_actor, std::move(services));
+  *self = supervisor->address();
+  return supervisor;
 }
 
 } // namespace piorch::actors

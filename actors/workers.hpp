@@ -5,6 +5,9 @@
 #include "actors/remote_broker.hpp"
 #include "actors/supervisor.hpp"
 #include "config/paths.hpp"
+#include "orchestration/worker_launch.hpp"
+
+#include <optional>
 
 namespace piorch::actors {
 
@@ -19,6 +22,7 @@ supervisor_handle start_supervisor(caf::actor_system& system, broker_starter sta
 struct worker_job {
   std::string text; // sandbox::job_text
   std::vector<orchestration::provider_endpoint> providers;
+  std::optional<orchestration::pi_installation> cache_wanted; // it has no compile cache yet
 };
 result<worker_job> make_worker_job(const worker_request& wanted, const config::paths& where);
 

@@ -154,10 +154,16 @@ result<agent_settings> read_agent_settings(const std::string& agent_dir) {
 
 std::string minimal_settings(std::string_view settings_json) {
   json out = json::object();
-  if (const auto j = parse(settings_json, settings_depth, settings_values))
-    for (const char* key : {"defaultProvider", "defaultModel", "defaultThinkingLevel"})
-      if (const auto& value = member(*j, key); value.is_string())
-        out[key] = value;
+  const auto j = parse(settings_json, settings_depth, settings_values);
+  if (!j)
+    return "{}\n";
+  for (const char* key :
+       {"defaultProvider", "defaultModel", "defaultThinkingLevel", "transport", "cacheWarming"})
+    if (const auto& value = member(*j, key); value.is_string())
+      out[key] = value;
+  for (const char* key : {"modelThinkingLevels", "thinkingBudgets", "retry", "compaction"})
+    if (const auto& value = member(*j, key); value.is_object())
+      out[key] = value;
   return dump(out) + "\n";
 }
 

@@ -67,8 +67,8 @@ inline constexpr const char* agent_dir_variable = "PI_CODING_AGENT_DIR";
 result<worker_launch> make_worker_launch(const pi_installation& pi, const agent_settings& user,
                                          const worker_wish& wish);
 
-// Of the user's settings.json only what chooses the model: packages, extensions,
-// hooks and proxies of the host have no business in a worker.
+// Of the user's settings.json only what chooses the model and how it is asked: packages,
+// extensions, hooks and proxies of the host have no business in a worker.
 std::string minimal_settings(std::string_view settings_json);
 
 } // namespace piorch::orchestration

@@ -45,6 +45,7 @@ std::string job_text(const remote_job& job) {
                           {"hasInput", job.has_input},
                           {"ask", job.ask},
                           {"sessionId", job.session_id},
+                          {"readable", job.readable},
                           {"filesVariable", job.files.variable},
                           {"files", job.files.texts}});
 }
@@ -64,6 +65,7 @@ result<remote_job> read_job(std::string_view text) {
   job.has_input = in.flag("hasInput");
   job.ask = in.flag("ask");
   job.session_id = in.text("sessionId");
+  job.readable = in.maybe_texts("readable").value_or(std::vector<std::string>());
   job.files.variable = in.text("filesVariable");
   job.files.texts = in.maybe_environment("files").value_or(std::map<std::string, std::string>());
   if (job.arguments.empty())

@@ -22,6 +22,7 @@ struct remote_job {
   bool has_input = false;                  // else the command reads /dev/null
   bool ask = false;                        // somebody may be asked for approvals
   std::string session_id;                  // empty: a command of its own
+  std::vector<std::string> readable;       // shown besides what the policy shows
   private_files files;                     // for this command alone
 };
 

@@ -23,7 +23,7 @@ protected:
     if (!rig)
       return;
     rig->end_orchestrator(SIGTERM);
-    EXPECT_TRUE(rig->within(std::chrono::seconds(2), [&] { return rig->everything().empty(); }))
+    EXPECT_TRUE(rig->within(std::chrono::seconds(5), [&] { return rig->everything().empty(); }))
         << "something that piorch started is still alive";
   }
   virtual std::vector<std::string> model_options() const { return {}; }
@@ -36,6 +36,11 @@ protected:
     EXPECT_EQ(rig->run({"wait", id}).out, "ready\n");
     return id;
   }
+  // No private directory of a sandbox is left; that which makes the compile cache
+  // may take a moment.
+  bool no_litter() const {
+    return rig->within(std::chrono::seconds(20), [&] { return rig->litter() == 0; });
+  }
   bool has_file(const std::string& name) const {
     return std::filesystem::exists(rig->workspace() + "/" + name);
   }
@@ -44,6 +49,15 @@ protected:
     for (const auto& d : rig->json({"status"})["sessions"])
       count += d["state"] != "stopped" && d["state"] != "failed" ? 1 : 0;
     return count;
+  }
+  // The most memory that a process has had.
+  static std::size_t peak_mib(pid_t pid) {
+    std::ifstream in("/proc/" + std::to_string(pid) + "/status");
+    for (std::string word; in >> word;)
+      if (std::size_t kib = 0; word == "VmHWM:" && in >> kib)
+        return kib >> 10;
+    ADD_FAILURE() << "no orchestrator";
+    return 0;
   }
   static std::vector<nlohmann::json> events(const std::string& lines) {
     std::vector<nlohmann::json> out;

@@ -28,6 +28,9 @@ public:
     for (const char* dir : {"home", "run", "state", "tmp", "out"})
       std::filesystem::create_directory(root() / dir);
     std::filesystem::permissions(root() / "run", std::filesystem::perms::owner_all);
+    auto settings = nlohmann::json::parse(slurp(pi.agent_directory() / "settings.json"));
+    settings["retry"] = {{"baseDelayMs", 20}}; // Pi's own 2, 4 and 8 s are not what is tested
+    std::ofstream(pi.agent_directory() / "settings.json") << settings;
     configure(R"({"network": {"allowedLocalPorts": [)" + std::to_string(pi.model_port()) + "]}}");
   }
   ~session_rig() { end_orchestrator(SIGTERM); }
@@ -49,6 +52,8 @@ public:
     out["XDG_STATE_HOME"] = root() / "state";
     out["TMPDIR"] = root() / "tmp";
     out["LANG"] = "C.UTF-8";
+    for (const auto& [name, value] : extra)
+      out[name] = value;
     return out;
   }
 
@@ -202,6 +207,7 @@ public:
   }
 
   pi_rig pi;
+  std::map<std::string, std::string> extra; // of the environment
 
 private:
   mutable int started_ = 0;

@@ -87,6 +87,7 @@ private:
       return std::move(ends).failed();
     const config::settings& settings = around->settings.values;
     around->policy.workspace = job.directory;
+    around->policy.additional_read = job.readable;
     sandbox::launch_request request;
     request.arguments = job.arguments;
     request.variables = sandbox::environment(job.environment);

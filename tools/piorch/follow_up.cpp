@@ -84,7 +84,7 @@ int follow_up_command(const arguments& args) {
     return failed("follow-up", found.failed());
   const auto id = orchestration::string_at(found->document, "id");
   p.session_id = id;
-  return run_session_call("follow-up", found->at, p, {p.background, given->has("json"), id});
+  return run_session_call("follow-up", found->at, p, {p.background, given->has("json"), false, id});
 }
 
 int wait_command(const arguments& args) {

@@ -2,6 +2,7 @@
 
 #include "config/text.hpp"
 #include "tools/piorch/exit_status.hpp"
+#include <algorithm>
 
 #include <cerrno>
 #include <cstdlib>
@@ -45,7 +46,12 @@ void complain(std::string_view command, std::string_view text) {
   std::string line = "piorch";
   if (!command.empty())
     line.append(" ").append(command);
-  line.append(": ").append(config::printable(text)).append("\n");
+  line.append(": ");
+  for (std::string_view more = ""; !text.empty(); more = "  ") { // a worker's last words are lines
+    const auto end = std::min(text.find('\n'), text.size());
+    line.append(more).append(config::printable(text.substr(0, end))).append("\n");
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
   write_all(STDERR_FILENO, line); // nowhere left to say that this failed
 }
 

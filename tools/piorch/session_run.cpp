@@ -49,6 +49,11 @@ int print_answer(std::string_view command, const json& answer, const run_options
   const auto& text = orchestration::member(answer, "text");
   if (!text.is_string())
     return failed(command, {failure::fault, "the orchestrator gave no text"});
+  if (options.stays) {
+    const auto note = "session " + orchestration::string_at(document, "id") +
+                      " stays for follow-ups (piorch stop ends it)\n";
+    (void)!::write(STDERR_FILENO, note.data(), note.size()); // a courtesy
+  }
   auto out = text.get<std::string>();
   if (out.empty() || out.back() != '\n')
     out += '\n';

@@ -13,6 +13,7 @@ namespace piorch::cli {
 struct run_options {
   bool background = false;
   bool json = false;
+  bool stays = false;  // the session outlives its task: say how to go on
   std::string session; // known already, else learnt from the first event
 };
 

@@ -5,6 +5,7 @@
 #include "tools/piorch/output.hpp"
 #include "tools/piorch/session_run.hpp"
 
+#include "sandbox/files.hpp"
 #include "tools/piorch/surroundings.hpp"
 
 #include <climits>
@@ -28,6 +29,12 @@ constexpr option options[] = {
 std::string current_directory() {
   char here[PATH_MAX];
   return ::getcwd(here, sizeof here) ? here : "";
+}
+
+// Resolved when it exists; if not, the orchestrator says so.
+std::string directory_from(const std::string& written) {
+  const auto path = sandbox::absolute(written, current_directory());
+  return sandbox::canonical(path).value_or(path);
 }
 
 std::vector<std::string> split(const std::string& list) {
@@ -86,8 +93,8 @@ const command_help handoff_help = {
     "start a session that builds on the last text of another one",
     "handoff [OPTION…] SESSION TASK…",
     options,
-    "The new session is a child of SESSION, which may have ended. Sessions nest at most three\n"
-    "deep.\n"};
+    "The new session is a child of SESSION, which may have ended, and stays for follow-ups until\n"
+    "it is stopped. Sessions nest at most three deep.\n"};
 
 int start_command(const arguments& args) {
   const auto given = parse_options(options, args);
@@ -99,13 +106,13 @@ int start_command(const arguments& args) {
     return usage_error("start", task.failed().text);
   p.task = std::move(*task);
   const auto* cwd = given->last("cwd");
-  p.cwd = absolute(cwd ? *cwd : ".", current_directory());
+  p.cwd = directory_from(cwd ? *cwd : ".");
   if (auto filled = fill(p, *given); !filled)
     return usage_error("start", filled.failed().text);
   auto at = reach_orchestrator();
   if (!at)
     return failed("start", at.failed());
-  return run_session_call("start", *at, p, {p.background, given->has("json"), {}});
+  return run_session_call("start", *at, p, {p.background, given->has("json"), false, {}});
 }
 
 int handoff_command(const arguments& args) {
@@ -123,13 +130,13 @@ int handoff_command(const arguments& args) {
     return usage_error("handoff", task.failed().text);
   p.task = std::move(*task);
   if (const auto* cwd = given->last("cwd"))
-    p.cwd = absolute(*cwd, current_directory());
+    p.cwd = directory_from(*cwd);
   if (auto filled = fill(p, *given); !filled)
     return usage_error("handoff", filled.failed().text);
   auto parent = find_session(p.session_id);
   if (!parent)
     return failed("handoff", parent.failed());
-  return run_session_call("handoff", parent->at, p, {p.background, given->has("json"), {}});
+  return run_session_call("handoff", parent->at, p, {p.background, given->has("json"), true, {}});
 }
 
 } // namespace piorch::cli

@@ -1,0 +1,155 @@
+// SIGKILL for everybody, at any moment: nothing stays alive, nothing stays on disk but the
+// journal, and nothing that was told before is lost.
+#include "tests/e2e/session_fixture.hpp"
+
+#include <random>
+
+namespace piorch {
+namespace {
+
+using namespace std::chrono_literals;
+
+// The contract says a second; the rest is for a machine that is busy with other tests.
+constexpr auto soon = 3s;
+
+class SessionKill : public test::session_fixture {
+protected:
+  // The process of this rig whose command line contains `mark`.
+  pid_t process(const std::string& mark) const {
+    for (const pid_t pid : rig->everything())
+      if (rig->slurp("/proc/" + std::to_string(pid) + "/cmdline").find(mark) != std::string::npos)
+        return pid;
+    return -1;
+  }
+  // Pi gives itself a title.
+  pid_t worker() const {
+    for (const pid_t pid : rig->everything()) {
+      const auto line = rig->slurp("/proc/" + std::to_string(pid) + "/cmdline");
+      if (line.find("--mode") != std::string::npos ||
+          line.compare(0, 3, std::string("pi\0", 3)) == 0)
+        return pid;
+    }
+    return -1;
+  }
+  bool nobody_within(std::chrono::milliseconds limit) const {
+    return rig->within(limit, [&] { return rig->everything().empty(); });
+  }
+  // A worker in the middle of a run, with text that followers have seen.
+  std::string start_busy() const {
+    const auto started = rig->run({"start", "-d", "#steps " + steps});
+    EXPECT_EQ(started.status, 0) << started.err;
+    EXPECT_TRUE(rig->within(20s, [&] { return has_file("begun"); }));
+    return rig->line(started.out);
+  }
+  const std::string steps =
+      R"([{"text":"looking","tools":[{"name":"bash","arguments":{"command":"touch begun; trap '' TERM; sleep 1000 & wait; sleep 1000"}}]},{"text":"end"}])";
+};
+
+TEST_F(SessionKill, TheOrchestratorDiesAndTheSessionIsFailedWithItsText) {
+  const auto id = start_busy();
+  rig->end_orchestrator(SIGKILL);
+  EXPECT_TRUE(nobody_within(soon));
+  const auto document = rig->document(id); // starts another one
+  EXPECT_EQ(document["state"], "failed");
+  EXPECT_NE(document["error"].get<std::string>().find("orchestrator"), std::string::npos)
+      << document;
+  const auto seen = events(rig->run({"follow", id, "--json"}).out);
+  EXPECT_TRUE(std::any_of(seen.begin(), seen.end(), [](const auto& e) {
+    return e["event"]["type"] == "message" && e["event"]["text"] == "looking";
+  }));
+  EXPECT_EQ(rig->run({"start", "#plain goes on"}).out, "goes on\n");
+  EXPECT_TRUE(no_litter()); // the start has swept
+}
+
+TEST_F(SessionKill, TheBrokerDies) {
+  const auto id = start_busy();
+  ::kill(process("piorch-broker"), SIGKILL);
+  EXPECT_TRUE(rig->within(soon, [&] { return process("sleep") == -1; }));
+  EXPECT_EQ(rig->run({"wait", id}).status, 1);
+  const auto document = rig->document(id);
+  EXPECT_EQ(document["state"], "failed");
+  EXPECT_NE(document["error"].get<std::string>().find("broker"), std::string::npos) << document;
+  EXPECT_EQ(rig->run({"start", "#plain goes on"}).out, "goes on\n");
+  EXPECT_TRUE(no_litter());
+}
+
+TEST_F(SessionKill, TheWorkerDies) {
+  const auto id = start_busy();
+  const pid_t victim = worker();
+  ASSERT_GT(victim, 1);
+  ::kill(victim, SIGKILL);
+  EXPECT_EQ(rig->run({"wait", id}).status, 1);
+  EXPECT_TRUE(rig->within(soon, [&] { return process("sleep") == -1; }));
+  const auto document = rig->document(id);
+  EXPECT_EQ(document["state"], "failed");
+  EXPECT_EQ(document["exit"], 137);
+  EXPECT_TRUE(no_litter());
+}
+
+TEST_F(SessionKill, AToolThatIgnoresSigtermIsGoneWithinASecond) {
+  const auto id = start_busy();
+  const auto begun = std::chrono::steady_clock::now();
+  EXPECT_EQ(rig->run({"stop", id}).status, 0);
+  EXPECT_EQ(process("sleep"), -1);
+  EXPECT_LT(std::chrono::steady_clock::now() - begun, soon); // and the command itself
+  EXPECT_EQ(rig->document(id)["state"], "stopped");
+  EXPECT_TRUE(no_litter());
+}
+
+TEST_F(SessionKill, AClientThatDiesStopsItsForegroundSession) {
+  {
+    auto client = rig->start({"start", "#steps " + steps});
+    EXPECT_TRUE(rig->within(20s, [&] { return has_file("begun"); }));
+  } // SIGKILL
+  EXPECT_TRUE(rig->within(soon, [&] { return process("sleep") == -1; }));
+  EXPECT_EQ(live(), 0u);
+}
+
+// Somebody is killed at a random moment of a session's life.
+TEST_F(SessionKill, AnybodyAtAnyMoment) {
+  const int rounds = std::getenv("PIORCH_LONG") ? 300 : 12;
+  std::mt19937 random(::getpid());
+  for (int round = 0; round < rounds; ++round) {
+    std::error_code ignored;
+    std::filesystem::remove(rig->workspace() + "/begun", ignored);
+    auto client =
+        std::make_unique<test::session_rig::process>(rig->start({"start", "#steps " + steps}));
+    std::this_thread::sleep_for(std::chrono::milliseconds(random() % 1200));
+    const char* victims[] = {"piorch-serve", "piorch-broker", "worker", "client"};
+    const std::string victim = victims[random() % 4];
+    std::string told;
+    if (victim == "client") {
+      told = client->err();
+      client.reset();
+    } else if (const pid_t pid = victim == "worker" ? worker() : process(victim); pid > 1) {
+      told = client->err();
+      ::kill(pid, SIGKILL);
+    } else {
+      ::kill(client->pid(), SIGTERM); // it was not there yet
+    }
+    SCOPED_TRACE("round " + std::to_string(round) + ", " + victim);
+    if (client) {
+      EXPECT_NE(client->wait().status, 0);
+    }
+    nlohmann::json all;
+    ASSERT_TRUE(rig->within(soon, [&] {
+      all = rig->json({"status"})["sessions"];
+      return worker() == -1 && process("sleep") == -1 &&
+             std::all_of(all.begin(), all.end(), [](const auto& d) {
+               return d["state"] == "failed" || d["state"] == "stopped";
+             });
+    })) << all;
+    if (told.find("looking") != std::string::npos) {
+      ASSERT_FALSE(all.empty());
+      const auto id = all.back()["id"].get<std::string>();
+      ASSERT_NE(rig->run({"follow", id}).out.find("looking"), std::string::npos) << id;
+    }
+  }
+  rig->end_orchestrator(SIGKILL);
+  EXPECT_TRUE(nobody_within(soon));
+  EXPECT_EQ(rig->run({"start", "#plain goes on"}).out, "goes on\n");
+  EXPECT_TRUE(no_litter());
+}
+
+} // namespace
+} // namespace piorch
