@@ -149,6 +149,59 @@ TEST_F(SandboxNetworkTunnel, ASlowReaderHoldsTheWriterBack) {
   EXPECT_EQ(got, 256u << 20);
 }
 
+TEST_F(SandboxNetworkTunnel, SlowWritersAreServedByteByByteAndHoldNothing) {
+  constexpr int writers = 200;
+  serve(web, 443, [](peer& p) {
+    for (auto piece = p.some(); !piece.empty(); piece = p.some())
+      p.send(piece);
+  });
+  start({"www.example.org"});
+  const auto before = open_descriptors();
+  std::vector<peer> slow;
+  for (int i = 0; i < writers; ++i)
+    slow.push_back(http());
+  // The last byte of the head comes alone, and so does every byte behind it.
+  for (const char c :
+       std::string("CONNECT www.example.org:443 HTTP/1.1\r\nHost: www.example.org:443\r\n\r\n"))
+    for (auto& p : slow)
+      ASSERT_TRUE(p.send({&c, 1}));
+  for (auto& p : slow)
+    ASSERT_EQ(p.head().compare(0, 12, "HTTP/1.1 200"), 0);
+  for (const char c : std::string("one at a time")) {
+    for (auto& p : slow)
+      ASSERT_TRUE(p.send({&c, 1}));
+    for (auto& p : slow)
+      ASSERT_EQ(p.some(), std::string(1, c)); // passed on at once, not collected
+  }
+  // Two sockets here, one of the gateway's each way, one of the server's; pipes are lent.
+  EXPECT_LE(open_descriptors(), before + 4 * writers + 2 * limits::relay_pipes + 20);
+  auto quick = opened();
+  quick.send("hello");
+  EXPECT_EQ(quick.exactly(5), "hello");
+  quick.close();
+  const auto cpu = cpu_seconds();
+  std::this_thread::sleep_for(300ms);
+  EXPECT_LT(cpu_seconds() - cpu, 0.1) << "the loop spins between two bytes";
+  slow.clear();
+  expect_rest();
+}
+
+// Half a minute, so not in every run.
+TEST_F(SandboxNetworkTunnel, AHeadThatNeverEndsIsGivenUp) {
+  if (!std::getenv("PIORCH_LONG"))
+    GTEST_SKIP() << "PIORCH_LONG is not set";
+  start({"www.example.org"});
+  auto p = http();
+  const auto began = std::chrono::steady_clock::now();
+  p.send("CONNECT www.exa");
+  do
+    p.some();
+  while (p.last_error() == EAGAIN); // ten seconds each
+  EXPECT_LT(std::chrono::steady_clock::now() - began, limits::http_head_time + 5s);
+  p.close();
+  expect_rest();
+}
+
 // Bytes that depend on their place, so that nothing can be lost, doubled or swapped.
 void pattern(std::string& block, std::uint64_t at) {
   for (std::size_t i = 0; i + 8 <= block.size(); i += 8) {
