@@ -9,7 +9,7 @@ namespace {
 namespace source = sandbox::network::source;
 using pointer = approval_handle::stateful_pointer<approval_state>;
 
-void settle(pointer self, const proxy_handle& owner, approval_settled outcome) {
+void settle(pointer self, const approval_owner_handle& owner, approval_settled outcome) {
   if (std::exchange(state(self).settled, true))
     return;
   tell(self, owner, std::move(outcome));
@@ -24,7 +24,8 @@ std::string unanswered(std::chrono::milliseconds limit) {
 
 } // namespace
 
-approval_handle::behavior_type approval_actor(pointer self, proxy_handle owner, std::uint64_t id,
+approval_handle::behavior_type approval_actor(pointer self, approval_owner_handle owner,
+                                              std::uint64_t id,
                                               std::chrono::milliseconds time_limit) {
   harden(self);
   tell_later(self, time_limit, approval_handle(self), approval_expired{});

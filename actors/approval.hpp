@@ -14,7 +14,7 @@ struct approval_state {
 };
 
 approval_handle::behavior_type
-approval_actor(approval_handle::stateful_pointer<approval_state> self, proxy_handle owner,
+approval_actor(approval_handle::stateful_pointer<approval_state> self, approval_owner_handle owner,
                std::uint64_t id, std::chrono::milliseconds time_limit);
 
 } // namespace piorch::actors

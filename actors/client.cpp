@@ -3,6 +3,7 @@
 #include "actors/command.hpp"
 #include "actors/failures.hpp"
 #include "config/limits.hpp"
+#include "ipc/json_text.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -19,6 +20,7 @@ std::string text_of(const ipc::session_answer& a) { return ipc::write_text(a); }
 std::string text_of(const ipc::session_status_result& a) { return ipc::write_text(a); }
 std::string text_of(const ipc::session_follow_result& a) { return ipc::write(a).dump(); }
 std::string text_of(const done&) { return "{}"; }
+std::string text_of(const ipc::approval_list_result& a) { return ipc::write_json(ipc::write(a)); }
 
 } // namespace
 
@@ -42,9 +44,11 @@ void client_state::on_asked(const client_asked& asked) {
   std::visit([&](const auto& params) { carry_out(asked.id, params); }, asked.call);
 }
 
-void client_state::carry_out(const ipc::rpc_id& id, const ipc::initialize_params&) {
+void client_state::carry_out(const ipc::rpc_id& id, const ipc::initialize_params& p) {
   initialized_ = true;
   answer_text(id, ipc::write(services_.about).dump());
+  if (p.approvals)
+    tell(self_, services_.desk, join_approvers{caf::actor_cast<caf::actor>(client_handle(self_))});
 }
 
 // --- commands ---
@@ -54,7 +58,7 @@ void client_state::carry_out(const ipc::rpc_id& id, const ipc::command_run_param
     return refuse(id,
                   {failure::usage, "\"id\" must be new: a command \"" + p.id + "\" is running"});
   command_handle command =
-      self_->spawn(command_actor, client_handle(self_), p, services_.start_broker);
+      self_->spawn(command_actor, client_handle(self_), p, services_.start_broker, services_.desk);
   tell(self_, services_.keeper, watch_command{caf::actor_cast<caf::actor>(command)});
   commands_.emplace(p.id, running{id, std::move(command)});
 }
@@ -140,13 +144,59 @@ void client_state::on_events(const session_events& events) {
     });
 }
 
-// --- approvals: nothing asks for any yet, so nothing is pending ---
+// --- approvals ---
 
-void client_state::carry_out(const ipc::rpc_id& id, const ipc::approval_list_params&) {
-  answer_text(id, ipc::write(ipc::approval_list_result{}).dump());
+void client_state::on_approval(const approval_shown& shown) {
+  const ipc::rpc_id request("\"s" + std::to_string(++last_request_) + "\"");
+  asking_.emplace(request, shown.request.id);
+  send(ipc::rpc_request(request, ipc::approval_request_method, ipc::write(shown.request)));
 }
+
+void client_state::on_approval_over(const approval_over& over) {
+  for (auto at = asking_.begin(); at != asking_.end(); ++at)
+    if (at->second == over.id) {
+      asking_.erase(at);
+      break;
+    }
+  send(ipc::rpc_notification(ipc::approval_cancelled_method,
+                             ipc::write(ipc::approval_cancelled{over.id})));
+}
+
+void client_state::on_answered(const ipc::rpc_message& answer) {
+  const auto at = asking_.find(answer.id);
+  if (at == asking_.end())
+    return; // of a question that is over meanwhile
+  const auto id = at->second;
+  asking_.erase(at);
+  ipc::approval_decision no;
+  no.reason = "the client could not ask: " + answer.failed.message;
+  if (answer.what == ipc::rpc_message::kind::response) {
+    if (auto decision = ipc::read<ipc::approval_decision>(answer.result))
+      return give_answer(id, *decision);
+    else
+      no.reason = "the client's answer is not understood: " + decision.failed().text;
+  }
+  give_answer(id, no);
+}
+
+// Somebody else may have been faster; then approval.cancelled is on its way.
+void client_state::give_answer(const std::string& id, const ipc::approval_decision& decision) {
+  const auto me = caf::actor_cast<caf::actor>(client_handle(self_));
+  ask(self_, soon, services_.desk, answer_pending{id, decision, me})
+      .then([](const done&) {}, [](const caf::error&) {});
+}
+
+void client_state::carry_out(const ipc::rpc_id& id, const ipc::approval_list_params& p) {
+  ask(self_, whenever, services_.desk, p)
+      .then([this, id](const ipc::approval_list_result& all) { answer_text(id, text_of(all)); },
+            [this, id](const caf::error& e) { refuse(id, why(self_->system(), e, "desk")); });
+}
+
 void client_state::carry_out(const ipc::rpc_id& id, const ipc::approval_answer_params& p) {
-  refuse(id, {failure::unknown_approval, "no approval \"" + p.id + "\" is pending"});
+  const auto me = caf::actor_cast<caf::actor>(client_handle(self_));
+  ask(self_, soon, services_.desk, answer_pending{p.id, p.decision, me})
+      .then([this, id](const done& d) { answer_text(id, text_of(d)); },
+            [this, id](const caf::error& e) { refuse(id, why(self_->system(), e, "desk")); });
 }
 
 // --- the end ---
@@ -213,13 +263,15 @@ client_handle::behavior_type client_actor(client_state::pointer self, client_por
   s.begin(std::move(port), std::move(services));
   return {
       [=](const client_asked& asked) { state(self).on_asked(asked); },
-      [=](const client_answered&) {}, // nothing was asked of it
+      [=](const client_answered& a) { state(self).on_answered(a.answer); },
       [=](const client_written& written) { state(self).on_written(written.bytes); },
       [=](const client_gone&) { state(self).on_gone(); },
       [=](const close_client&) { state(self).on_gone(); },
       [=](const command_chunk& chunk) { state(self).on_chunk(chunk); },
       [=](const command_done& done) { state(self).on_done(done); },
       [=](const session_events& events) { state(self).on_events(events); },
+      [=](const approval_shown& shown) { state(self).on_approval(shown); },
+      [=](const approval_over& over) { state(self).on_approval_over(over); },
   };
 }
 

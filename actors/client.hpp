@@ -24,6 +24,7 @@ struct client_services {
   supervisor_handle supervisor; // none: no sessions here
   keeper_handle keeper;
   ipc::initialize_result about; // the answer to initialize
+  approval_desk_handle desk;
 };
 
 class client_state {
@@ -39,6 +40,9 @@ public:
   void on_chunk(const command_chunk& chunk);
   void on_done(const command_done& done);
   void on_events(const session_events& events);
+  void on_answered(const ipc::rpc_message& answer);
+  void on_approval(const approval_shown& shown);
+  void on_approval_over(const approval_over& over);
   void on_gone();
 
 private:
@@ -63,6 +67,7 @@ private:
   void carry_out(const ipc::rpc_id& id, const ipc::approval_answer_params& p);
   void carry_out(const ipc::rpc_id& id, const ipc::shutdown_params& p);
 
+  void give_answer(const std::string& id, const ipc::approval_decision& decision);
   template <class Answer, class Question>
   void ask_supervisor(const ipc::rpc_id& id, const Question& what, span limit);
   void answer_text(const ipc::rpc_id& id, const std::string& result_json);
@@ -75,6 +80,8 @@ private:
   bool initialized_ = false;
   std::size_t in_flight_ = 0;
   std::map<std::string, running> commands_;
+  std::uint64_t last_request_ = 0;
+  std::map<ipc::rpc_id, std::string> asking_; // requests of ours: the approvals they are about
   struct on_its_way {
     std::size_t bytes;
     std::function<void()> written;

@@ -39,6 +39,7 @@ sandbox::remote_job job_of(const ipc::command_run_params& what) {
   job.command = what.command ? *what.command : in_one_line(what.argv);
   job.time_limit = what.timeout.value_or(std::chrono::milliseconds(0));
   job.has_input = what.input.has_value();
+  job.ask = true; // the desk knows whether anybody is there
   return job;
 }
 
@@ -73,11 +74,16 @@ void finish(pointer self, const client_handle& client, const std::string& id,
 } // namespace
 
 command_handle::behavior_type command_actor(pointer self, client_handle client,
-                                            ipc::command_run_params what, broker_starter start) {
+                                            ipc::command_run_params what, broker_starter start,
+                                            approval_desk_handle desk) {
   harden(self);
   auto& s = state(self);
+  const auto job = job_of(what);
+  orchestration::approval_question about;
+  about.command = job.command;
+  about.cwd = job.directory;
   s.broker = self->spawn(remote_broker_actor, broker_owner_handle(command_handle(self)),
-                         std::move(start), sandbox::job_text(job_of(what)));
+                         std::move(start), sandbox::job_text(job));
   s.neighbours.add(self, client, [=](const caf::error&) { cancel(self); });
   s.neighbours.add(self, s.broker, [=, id = what.id](const caf::error& e) {
     if (!e)
@@ -95,7 +101,9 @@ command_handle::behavior_type command_actor(pointer self, client_handle client,
       [=, id = what.id](const broker_output& out) {
         tell(self, client, command_chunk{id, out.is_stderr, out.bytes});
       },
-      [=](const broker_event&) {}, // listed in the report
+      [=](const broker_event& event) { // other events are listed in the report
+        pass_to_desk(desk, event, about, caf::actor_cast<caf::actor>(client), state(self).broker);
+      },
       [=, id = what.id](const broker_ended& end) { finish(self, client, id, end); },
       [=](const cancel_command&) { cancel(self); },
       [=](const grant_output& grant) { tell(self, state(self).broker, grant); },

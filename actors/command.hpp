@@ -2,6 +2,7 @@
 // ends with it; a client that is gone takes its commands along.
 #pragma once
 
+#include "actors/approval_desk.hpp"
 #include "actors/remote_broker.hpp"
 
 namespace piorch::actors {
@@ -15,6 +16,6 @@ struct command_state {
 
 command_handle::behavior_type command_actor(command_handle::stateful_pointer<command_state> self,
                                             client_handle client, ipc::command_run_params what,
-                                            broker_starter start);
+                                            broker_starter start, approval_desk_handle desk);
 
 } // namespace piorch::actors

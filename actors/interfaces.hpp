@@ -23,10 +23,13 @@ using broker_handle =
 
 // -- network approvals -----------------------------------------------------------
 
+// Whoever opens approvals.
+using approval_owner_handle = caf::typed_actor<caf::reacts_to<approval_settled>>;
+
 // Asks for the connections of one sandbox that no rule decides.
 using proxy_handle =
-    caf::typed_actor<caf::reacts_to<connect_asked>, caf::reacts_to<connect_gone>,
-                     caf::reacts_to<connect_answered>, caf::reacts_to<approval_settled>>;
+    approval_owner_handle::extend<caf::reacts_to<connect_asked>, caf::reacts_to<connect_gone>,
+                                  caf::reacts_to<connect_answered>>;
 
 // One question, from the asking to the answer or to the end of its time.
 using approval_handle =
@@ -39,6 +42,9 @@ using approval_handle =
 using broker_owner_handle =
     caf::typed_actor<caf::reacts_to<broker_started>, caf::reacts_to<broker_output>,
                      caf::reacts_to<broker_event>, caf::reacts_to<broker_ended>>;
+
+// Asks the desk for approvals.
+using approval_asker_handle = caf::typed_actor<caf::reacts_to<answer_approval>>;
 
 // Stands for one broker process.
 using remote_broker_handle = caf::typed_actor<
@@ -58,7 +64,14 @@ using client_handle =
     caf::typed_actor<caf::reacts_to<client_asked>, caf::reacts_to<client_answered>,
                      caf::reacts_to<client_written>, caf::reacts_to<client_gone>,
                      caf::reacts_to<command_chunk>, caf::reacts_to<command_done>,
-                     caf::reacts_to<session_events>, caf::reacts_to<close_client>>;
+                     caf::reacts_to<session_events>, caf::reacts_to<approval_shown>,
+                     caf::reacts_to<approval_over>, caf::reacts_to<close_client>>;
+
+// Knows every question of this orchestrator that waits for an answer.
+using approval_desk_handle = approval_owner_handle::extend<
+    caf::reacts_to<join_approvers>, caf::reacts_to<approval_wanted>,
+    caf::reacts_to<approval_unwanted>, caf::replies_to<answer_pending>::with<done>,
+    caf::replies_to<ipc::approval_list_params>::with<ipc::approval_list_result>>;
 
 // Knows who is there, and ends everything.
 using keeper_handle =

@@ -8,6 +8,7 @@
 #include "ipc/jsonrpc.hpp"
 #include "ipc/protocol.hpp"
 #include "ipc/unique_fd.hpp"
+#include "orchestration/approvals.hpp"
 #include "orchestration/session_document.hpp"
 #include "orchestration/turns.hpp"
 #include "sandbox/init_protocol.hpp"
@@ -100,7 +101,7 @@ struct grant_output {
 };
 // Owner -> remote_broker: end the process tree; broker_ended follows.
 struct stop_broker {};
-// Owner -> remote_broker: the answer to an approval the broker asked for.
+// Desk -> whoever asked: the answer. `id` is the asker's own.
 struct answer_approval {
   std::string id;
   ipc::approval_decision decision;
@@ -166,6 +167,39 @@ struct command_done {
   std::string id;
   ipc::command_run_result how;
   std::optional<error> problem; // it was not run, or nobody knows how it ended
+};
+
+// -- the orchestrator: the approval desk and what it keeps ------------------------
+
+// Client -> desk: it may be asked, until it is down.
+struct join_approvers {
+  caf::actor client;
+};
+// Owner of a broker -> desk, on behalf of `asker` (an approval_asker_handle), which
+// gets answer_approval unless it withdraws the question or is down.
+struct approval_wanted {
+  std::string asker_id;
+  orchestration::approval_question question;
+  std::chrono::milliseconds time_limit;
+  caf::actor owner; // the client that is to answer; none: any
+  caf::actor asker;
+};
+struct approval_unwanted {
+  std::string asker_id;
+  caf::actor asker;
+};
+// Client -> desk: the first answer counts (done), later ones are refused.
+struct answer_pending {
+  std::string id;
+  ipc::approval_decision decision;
+  caf::actor by; // the client
+};
+// Desk -> client: ask the person; and: do not ask any more.
+struct approval_shown {
+  ipc::approval_request request;
+};
+struct approval_over {
+  std::string id;
 };
 
 // -- the orchestrator: the keeper, which knows whether anybody needs us ------------
@@ -380,6 +414,15 @@ CAF_ADD_TYPE_ID(piorch, (piorch::ipc::session_answer))
 CAF_ADD_TYPE_ID(piorch, (piorch::ipc::session_status_result))
 CAF_ADD_TYPE_ID(piorch, (piorch::ipc::session_follow_result))
 CAF_ADD_TYPE_ID(piorch, (piorch::done))
+// the orchestrator: approvals
+CAF_ADD_TYPE_ID(piorch, (piorch::actors::join_approvers))
+CAF_ADD_TYPE_ID(piorch, (piorch::actors::approval_wanted))
+CAF_ADD_TYPE_ID(piorch, (piorch::actors::approval_unwanted))
+CAF_ADD_TYPE_ID(piorch, (piorch::actors::answer_pending))
+CAF_ADD_TYPE_ID(piorch, (piorch::actors::approval_shown))
+CAF_ADD_TYPE_ID(piorch, (piorch::actors::approval_over))
+CAF_ADD_TYPE_ID(piorch, (piorch::ipc::approval_list_params))
+CAF_ADD_TYPE_ID(piorch, (piorch::ipc::approval_list_result))
 // the orchestrator: one session
 CAF_ADD_TYPE_ID(piorch, (piorch::actors::run_task))
 CAF_ADD_TYPE_ID(piorch, (piorch::actors::wait_settled))
@@ -476,3 +519,11 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(piorch::actors::start_overdue)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(piorch::actors::retire_session)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(piorch::actors::replay_session)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(piorch::actors::flush_due)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(piorch::actors::join_approvers)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(piorch::actors::approval_wanted)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(piorch::actors::approval_unwanted)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(piorch::actors::answer_pending)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(piorch::actors::approval_shown)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(piorch::actors::approval_over)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(piorch::ipc::approval_list_params)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(piorch::ipc::approval_list_result)

@@ -19,7 +19,8 @@ void open(pointer self, const proxy_port& port, const connect_asked& asked,
                      "too many connections of this sandbox are waiting for approval already"});
     return;
   }
-  const auto approval = self->spawn(approval_actor, proxy_handle(self), id, time_limit);
+  const auto approval =
+      self->spawn(approval_actor, approval_owner_handle(proxy_handle(self)), id, time_limit);
   s.open.emplace(id, proxy_state::open_question{asked.request, approval});
   // An approval that crashed must not leave its connection waiting for ever.
   s.approvals.add(self, approval, [=](const caf::error& why) {

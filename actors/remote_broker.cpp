@@ -1,9 +1,7 @@
 #include "actors/remote_broker.hpp"
 
-#include "ipc/json_text.hpp"
 #include "sandbox/remote_job.hpp"
-
-#include <nlohmann/json.hpp>
+#include "sandbox/remote_question.hpp"
 
 namespace piorch::actors {
 
@@ -81,9 +79,8 @@ void finish(pointer self, const broker_owner_handle& owner, const std::string& w
 }
 
 std::string answer_text(const answer_approval& a) {
-  auto body = ipc::write(a.decision);
-  body["id"] = a.id;
-  return ipc::write_json(body);
+  return sandbox::answer_text(
+      {a.id, a.decision.allow, a.decision.source.value_or(""), a.decision.reason.value_or("")});
 }
 
 } // namespace

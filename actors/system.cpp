@@ -36,8 +36,15 @@ orchestrator::orchestrator(system_options options)
 
 void orchestrator::run(const sigset_t& end_signals) {
   const auto start_broker = start_brokers_on(io_, options_.broker);
+  approval_desk_options asking;
+  asking.now = [] {
+    return std::chrono::time_point_cast<std::chrono::milliseconds>(
+        std::chrono::system_clock::now());
+  };
+  asking.id_prefix = std::to_string(::getpid()) + "-";
+  desk_ = system_.spawn(approval_desk_actor, std::move(asking));
   if (options_.make_supervisor)
-    supervisor_ = options_.make_supervisor(system_, start_broker);
+    supervisor_ = options_.make_supervisor(system_, start_broker, desk_);
   keeper_options keeping;
   keeping.supervisor = supervisor_;
   keeping.idle_limit = options_.idle_limit;
@@ -60,6 +67,7 @@ void orchestrator::greet(ipc::unique_fd in, ipc::unique_fd out) {
   services.supervisor = supervisor_;
   services.keeper = keeper_;
   services.about = options_.about;
+  services.desk = desk_;
   connect_client(
       ipc::stream_session::make(io_, std::move(in), std::move(out)), [&](client_port port) {
         client_handle client = system_.spawn(client_actor, std::move(port), std::move(services));
@@ -87,7 +95,8 @@ void orchestrator::end_in_order() {
     signals_.close(ignored);
   });
   for (const auto& root :
-       {caf::actor_cast<caf::actor>(keeper_), caf::actor_cast<caf::actor>(supervisor_)})
+       {caf::actor_cast<caf::actor>(keeper_), caf::actor_cast<caf::actor>(supervisor_),
+        caf::actor_cast<caf::actor>(desk_)})
     if (root)
       caf::anon_send_exit(root, caf::exit_reason::user_shutdown);
   system_.await_all_actors_done();
@@ -95,6 +104,7 @@ void orchestrator::end_in_order() {
 
 orchestrator::~orchestrator() {
   keeper_ = nullptr;
+  desk_ = nullptr;
   supervisor_ = nullptr;
   work_.reset();
   // Ends by itself when the last words are written (each connection has a second

@@ -7,6 +7,7 @@
 // last of them has ended.
 #pragma once
 
+#include "actors/approval_desk.hpp"
 #include "actors/client.hpp"
 #include "actors/keeper.hpp"
 #include "ipc/instance.hpp"
@@ -33,7 +34,8 @@ struct system_options {
   ipc::unique_fd in, out;  // a private instance's client
   ipc::initialize_result about;
   // Makes the supervisor; none: no sessions.
-  std::function<supervisor_handle(caf::actor_system&, broker_starter)> make_supervisor;
+  std::function<supervisor_handle(caf::actor_system&, broker_starter, approval_desk_handle)>
+      make_supervisor;
 };
 
 class orchestrator {
@@ -65,6 +67,7 @@ private:
   std::unique_ptr<ipc::listener> listener_;
   supervisor_handle supervisor_;
   keeper_handle keeper_;
+  approval_desk_handle desk_;
   std::promise<void> over_;
   std::once_flag over_once_;
   std::thread thread_;

@@ -113,6 +113,7 @@ result<worker_job> make_worker_job(const worker_request& wanted, const config::p
     out.cache_wanted = *pi;
   auto job = job_for(std::move(*launch), *workspace);
   job.command = "pi --mode rpc (subagent session " + wanted.session_id.substr(0, 12) + ")";
+  job.ask = true; // the desk knows whether anybody is there
   job.session_id = wanted.session_id;
   if (!wish.compile_cache.empty())
     job.readable = {wish.compile_cache};
@@ -121,7 +122,7 @@ result<worker_job> make_worker_job(const worker_request& wanted, const config::p
 }
 
 supervisor_handle start_supervisor(caf::actor_system& system, broker_starter starter,
-                                   const config::paths& where) {
+                                   approval_desk_handle desk, const config::paths& where) {
   auto opened = orchestration::journal::open(journal_path(where));
   if (!opened)
     return {}; // check_journal said why
@@ -136,6 +137,7 @@ supervisor_handle start_supervisor(caf::actor_system& system, broker_starter sta
         std::chrono::system_clock::now());
   };
   services.random = random_bytes;
+  services.approval = approvals_of_sessions(std::move(desk));
   // Known below, before anybody can ask for a session. Weak: it owns these services.
   const auto self = std::make_shared<caf::actor_addr>();
   services.prepare_worker = [&system, starter, where,

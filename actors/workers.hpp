@@ -2,6 +2,7 @@
 // each behind a broker process of its own, kept in the user's state directory.
 #pragma once
 
+#include "actors/approval_desk.hpp"
 #include "actors/remote_broker.hpp"
 #include "actors/supervisor.hpp"
 #include "config/paths.hpp"
@@ -15,7 +16,7 @@ namespace piorch::actors {
 result<done> check_journal(const config::paths& where);
 
 supervisor_handle start_supervisor(caf::actor_system& system, broker_starter starter,
-                                   const config::paths& where);
+                                   approval_desk_handle desk, const config::paths& where);
 
 // The job of a worker's broker, and whom it may talk to. Looks for Node and Pi in
 // the PATH of the request, outside its workspace.

@@ -47,6 +47,9 @@ public:
   // The next message. `wake`: a further descriptor to wait for, or -1.
   // failure::unreachable when the connection is lost.
   result<incoming> receive(std::optional<clock::time_point> until = {}, int wake = -1);
+  // For a poll() of the caller's own over several clients: when it is readable,
+  // receive() has something to do. What was received already does not show there.
+  int descriptor() const noexcept { return socket_.get(); }
   // Writes what is queued.
   result<done> flush(clock::time_point until);
 

@@ -67,6 +67,8 @@ result<done> listener::bind() {
     return fault("cannot bind " + dir_.path() + "/" + name_ + ".sock", bind_error);
   if (::listen(socket.get(), backlog) != 0)
     return fault("cannot listen on " + dir_.path() + "/" + name_ + ".sock");
+  // Changes nothing, but whoever watches the directory sees that it can connect now.
+  (void)!::fchmodat(dir_.fd(), (name_ + ".sock").c_str(), 0600, 0);
   acceptor_.assign(boost::asio::local::stream_protocol(), socket.release());
   return done{};
 }

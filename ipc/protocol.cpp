@@ -248,9 +248,16 @@ json write_call(const session_unfollow_params& p) { return {{"sessionId", p.sess
 // --- approvals, shutdown ---
 result<rpc_call> read_approval_list(const json& params) {
   fields in(params);
-  return finish(in, approval_list_params{});
+  approval_list_params p;
+  if (in.find("after"))
+    p.after = in.count("after");
+  return finish(in, p);
 }
-json write_call(const approval_list_params&) { return json::object(); }
+json write_call(const approval_list_params& p) {
+  json out = json::object();
+  put(out, "after", p.after);
+  return out;
+}
 
 result<rpc_call> read_approval_answer(const json& params) {
   fields in(params);

@@ -157,9 +157,12 @@ struct approval_decision {
 struct approval_cancelled {
   std::string id;
 };
-struct approval_list_params {};
+struct approval_list_params {
+  std::optional<std::uint64_t> after; // answered as soon as the revision is another one
+};
 struct approval_list_result {
   std::vector<approval_request> approvals;
+  std::uint64_t revision = 0; // changes with every change of the list
 };
 struct approval_answer_params {
   std::string id;

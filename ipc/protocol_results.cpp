@@ -210,7 +210,7 @@ json write(const approval_list_result& r) {
   json approvals = json::array();
   for (const auto& a : r.approvals)
     approvals.push_back(write(a));
-  return {{"approvals", std::move(approvals)}};
+  return {{"approvals", std::move(approvals)}, {"revision", r.revision}};
 }
 template <> result<approval_list_result> read(const json& value) {
   fields in(value);
@@ -219,6 +219,7 @@ template <> result<approval_list_result> read(const json& value) {
   if (approvals && approvals->is_array())
     for (const auto& item : *approvals)
       r.approvals.push_back(read_approval(in, item));
+  r.revision = in.count("revision");
   return finish(in, std::move(r));
 }
 

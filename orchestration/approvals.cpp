@@ -1,7 +1,5 @@
 #include "orchestration/approvals.hpp"
 
-#include <algorithm>
-
 namespace piorch::orchestration {
 
 namespace {
@@ -59,7 +57,7 @@ approvals::effects approvals::leave(client who) {
 }
 
 approvals::effects approvals::ask(const std::string& id, approval_question question,
-                                  std::optional<client> owner, clock::time_point now) {
+                                  std::optional<client> owner) {
   effects out;
   if (waiting_.count(id) != 0 || waiting_.size() >= waiting_max || approving_.empty()) {
     out.settle.push_back(
@@ -69,7 +67,7 @@ approvals::effects approvals::ask(const std::string& id, approval_question quest
     return out;
   }
   auto& p = waiting_[id];
-  p = {std::move(question), owner, now + time_limit_, {}};
+  p = {std::move(question), owner, {}};
   if (owner && approving_.count(*owner) != 0)
     show(id, p, *owner, out);
   else
@@ -96,29 +94,6 @@ approvals::effects approvals::cancel(const std::string& id) {
   if (const auto at = waiting_.find(id); at != waiting_.end())
     close(at, {}, out);
   return out;
-}
-
-approvals::effects approvals::expire(clock::time_point now) {
-  effects out;
-  for (auto at = waiting_.begin(); at != waiting_.end();) {
-    const auto here = at++;
-    if (here->second.expires <= now)
-      settle(here,
-             denied("approvalTimeout", "nobody answered the request for approval within " +
-                                           std::to_string(time_limit_.count()) + " seconds"),
-             {}, out);
-  }
-  return out;
-}
-
-std::optional<approvals::clock::time_point> approvals::next_expiry() const {
-  const auto soonest =
-      std::min_element(waiting_.begin(), waiting_.end(), [](const auto& a, const auto& b) {
-        return a.second.expires < b.second.expires;
-      });
-  if (soonest == waiting_.end())
-    return std::nullopt;
-  return soonest->second.expires;
 }
 
 } // namespace piorch::orchestration

@@ -1,12 +1,11 @@
 // The book of approval requests that wait for an answer: who is shown what, and
-// what settles it. Pure: time comes in, effects come out as values. The first
-// answer wins, silence is a denial, and a request that nobody can be shown is
-// denied at once (contract, sections 5, 6 and 8).
+// what settles it. Pure: effects come out as values, the clock is the caller's. The
+// first answer wins, and a request that nobody can be shown is denied at once
+// (contract, sections 5, 6 and 8).
 #pragma once
 
 #include "config/result.hpp"
 
-#include <chrono>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -26,6 +25,7 @@ struct approval_question {
   std::string agent_name;
   std::string matched_policy;
   std::string warning;
+  std::string expires_at; // ISO 8601, for whoever is shown it
 };
 
 struct approval_verdict {
@@ -36,13 +36,11 @@ struct approval_verdict {
 
 class approvals {
 public:
-  using clock = std::chrono::steady_clock;
   using client = std::uint64_t; // a connection that may answer
 
   struct pending {
     approval_question question;
     std::optional<client> owner; // whose command or session it is
-    clock::time_point expires;
     std::set<client> shown_to;
   };
 
@@ -61,8 +59,6 @@ public:
     std::vector<settled> settle; // tell whoever asked
   };
 
-  explicit approvals(std::chrono::seconds time_limit) : time_limit_(time_limit) {}
-
   // A client with capabilities.approvals; it is shown what no owner is looking at.
   effects join(client who);
   // What only it was shown goes to the others, or is denied.
@@ -71,19 +67,16 @@ public:
   // Takes the question under `id` (unused so far). To the owner if that approves,
   // else to every approving client; denied at once if there is none or
   // 256 wait already.
-  effects ask(const std::string& id, approval_question question, std::optional<client> owner,
-              clock::time_point now);
+  effects ask(const std::string& id, approval_question question, std::optional<client> owner);
 
-  // The first answer, from whoever sees the book (a client that was not shown it may
-  // answer through approval.answer). failure::unknown_approval for the second one.
+  // The first answer: from whoever sees the book (a client that was not shown it may
+  // answer through approval.answer), or from the clock. failure::unknown_approval for
+  // the second one.
   result<effects> answer(const std::string& id, approval_verdict verdict,
                          std::optional<client> by = {});
 
   // The connection or command is gone; nothing is settled. Unknown ids are ignored.
   effects cancel(const std::string& id);
-
-  effects expire(clock::time_point now);
-  std::optional<clock::time_point> next_expiry() const;
 
   const std::map<std::string, pending>& waiting() const { return waiting_; }
 
@@ -93,7 +86,6 @@ private:
   void close(position at, std::optional<client> except, effects& out);
   void settle(position at, approval_verdict verdict, std::optional<client> by, effects& out);
 
-  std::chrono::seconds time_limit_;
   std::set<client> approving_;
   std::map<std::string, pending> waiting_;
 };

@@ -6,10 +6,17 @@ namespace piorch::sandbox {
 
 namespace {
 
-// The one control character that JSON and its writer leave alone.
-std::string without_del(const std::string& json) {
+using nlohmann::ordered_json;
+
+ordered_json json_of(const network_entry& e) {
+  return {{"host", e.host}, {"port", e.port}, {"decision", e.decision}, {"source", e.source}};
+}
+
+// ASCII only: DEL and the C1 controls of a hostile name would drive a terminal. DEL is
+// the one control character that JSON and its writer leave alone.
+std::string text_of(const ordered_json& j) {
   std::string out;
-  for (const char c : json)
+  for (const char c : j.dump(-1, ' ', true, ordered_json::error_handler_t::replace))
     if (c == '\x7f')
       out += "\\u007f";
     else
@@ -19,15 +26,15 @@ std::string without_del(const std::string& json) {
 
 } // namespace
 
+std::string entry_text(const network_entry& e) { return text_of(json_of(e)); }
+
 std::string report_json(const exec_report& r) {
-  using nlohmann::ordered_json;
   const auto ms = [](std::chrono::microseconds t) {
     return static_cast<double>(t.count()) / 1000.0;
   };
   ordered_json network = ordered_json::array();
   for (const network_entry& e : r.network)
-    network.push_back(
-        {{"host", e.host}, {"port", e.port}, {"decision", e.decision}, {"source", e.source}});
+    network.push_back(json_of(e));
   ordered_json refused = ordered_json::array();
   for (const refused_entry& e : r.refused_paths)
     refused.push_back({{"path", e.path}, {"rule", e.rule}});
@@ -44,8 +51,7 @@ std::string report_json(const exec_report& r) {
     j["signal"] = r.how.signal;
   if (!r.how.problem.empty())
     j["error"] = r.how.problem;
-  // ASCII only: DEL and the C1 controls of a hostile name would drive a terminal.
-  return without_del(j.dump(-1, ' ', true, ordered_json::error_handler_t::replace)) + "\n";
+  return text_of(j) + "\n";
 }
 
 } // namespace piorch::sandbox

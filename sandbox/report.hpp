@@ -30,5 +30,7 @@ struct exec_report {
 };
 
 std::string report_json(const exec_report& r);
+// One entry, as in the report's list.
+std::string entry_text(const network_entry& e);
 
 } // namespace piorch::sandbox

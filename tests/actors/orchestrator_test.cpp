@@ -1,5 +1,6 @@
 // The client, command, remote_broker and keeper actors together, with a fake
 // connection, a fake broker process and a fake clock.
+#include "actors/approval_desk.hpp"
 #include "actors/client.hpp"
 #include "actors/keeper.hpp"
 #include "config/limits.hpp"
@@ -43,12 +44,15 @@ protected:
     options.idle_limit = 60s;
     options.end = [this] { ++ends; };
     keeper = sys.spawn(keeper_actor, std::move(options));
+    desk = sys.spawn(approval_desk_actor,
+                     approval_desk_options{[] { return orchestration::instant(); }, "t-"});
     run();
   }
   ~ActorsOrchestrator() override {
     for (auto& c : clients)
       caf::anon_send_exit(c->actor, caf::exit_reason::kill);
     caf::anon_send_exit(keeper, caf::exit_reason::kill);
+    caf::anon_send_exit(desk, caf::exit_reason::kill);
     run();
     for (auto& b : brokers) {
       tell(b->actor, broker_gone{});
@@ -56,6 +60,7 @@ protected:
     }
     clients.clear();
     keeper = nullptr;
+    desk = nullptr;
     run();
   }
 
@@ -87,7 +92,8 @@ protected:
       c->lines.push_back(std::move(message));
     };
     port.shut = [c] { c->shut = true; };
-    c->actor = sys.spawn(client_actor, std::move(port), client_services{starter(), {}, keeper, {}});
+    c->actor =
+        sys.spawn(client_actor, std::move(port), client_services{starter(), {}, keeper, {}, desk});
     tell(keeper, watch_client{caf::actor_cast<caf::actor>(c->actor), is_private});
     clients.push_back(c);
     ask(*c, 0, ipc::initialize_params{});
@@ -131,6 +137,7 @@ protected:
   }
 
   keeper_handle keeper;
+  approval_desk_handle desk;
   std::vector<std::shared_ptr<fake_broker>> brokers;
   std::vector<std::shared_ptr<fake_client>> clients;
   int ends = 0;

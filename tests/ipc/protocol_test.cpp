@@ -70,6 +70,7 @@ TEST(IpcProtocol, WritesEveryCallAsItReadsIt) {
       session_follow_params{"s", 12},
       session_unfollow_params{"s"},
       approval_list_params{},
+      approval_list_params{7},
       approval_answer_params{"a", {true, "user", "fine"}},
       shutdown_params{},
   };
@@ -180,7 +181,7 @@ TEST(IpcProtocol, WritesEveryAnswerAsItReadsIt) {
   const approval_request a{"a", "network", "connect", "example.org:443", "curl", "/w", "s", "agent",
                            "p", "w",       "t"};
   expect_round_trip(a);
-  expect_round_trip(approval_list_result{{a, a}});
+  expect_round_trip(approval_list_result{{a, a}, 3});
   expect_round_trip(approval_decision{false, "user", "no"});
   expect_round_trip(approval_cancelled{"a"});
 }

@@ -6,8 +6,10 @@
 #include "ipc/channel.hpp"
 #include "sandbox/launch.hpp"
 #include "sandbox/remote_job.hpp"
+#include "sandbox/remote_question.hpp"
 #include "sandbox/surroundings.hpp"
 
+#include <charconv>
 #include <csignal>
 #include <optional>
 #include <unistd.h>
@@ -59,7 +61,10 @@ private:
       case frame_type::stop:
         end(sandbox::end_reason::cancel);
         break;
-      default: // approvals: nothing of ours waits for an answer; the rest is ours to say
+      case frame_type::approval_answer:
+        answered(f.payload);
+        break;
+      default: // the rest is ours to say
         break;
     }
   }
@@ -73,7 +78,7 @@ private:
                   front{[this] { channel_->send(frame_type::started); },
                         [this](const sandbox::refused_entry& r) { refused(r); },
                         [this](const sandbox::exec_report& r) { ended(r); }},
-                  approver{}); // nobody is asked: what no rule allows is refused
+                  make_approver());
     streams_.start([this] { leave_if_done(); });
   }
 
@@ -121,6 +126,38 @@ private:
 
   void refused(const sandbox::refused_entry& r) {
     channel_->send(frame_type::refused_file, sandbox::refused_text(r));
+  }
+
+  // The orchestrator finds somebody to answer. Nothing is said after the report.
+  approver make_approver() {
+    approver a;
+    a.decided = [this](const sandbox::network_entry& e) {
+      channel_->send(frame_type::network_event, sandbox::entry_text(e));
+    };
+    if (!next_.ask)
+      return a; // what no rule allows is refused
+    a.show = [this](const sandbox::network::ask_request& r) {
+      if (!report_)
+        channel_->send(
+            frame_type::approval_ask,
+            sandbox::question_text({std::to_string(r.id), sandbox::network::to_text(r.to),
+                                    next_.settings.approvals.timeout}));
+    };
+    a.hide = [this](std::uint64_t id) {
+      if (!report_)
+        channel_->send(frame_type::approval_cancel, sandbox::withdrawal_text(std::to_string(id)));
+    };
+    return a;
+  }
+
+  void answered(std::string_view text) {
+    const auto answer = sandbox::read_answer(text);
+    std::uint64_t id = 0;
+    if (!answer || !host_)
+      return;
+    const char* end = answer->id.data() + answer->id.size();
+    if (std::from_chars(answer->id.data(), end, id).ptr == end)
+      host_->answer(id, answer->source, answer->allow, answer->reason);
   }
 
   void end(sandbox::end_reason why) {

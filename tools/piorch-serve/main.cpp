@@ -113,8 +113,9 @@ int main(int argc, char** argv) {
     options.idle_limit = std::chrono::seconds(args.idle_seconds);
   options.about = about_us();
   options.make_supervisor = [where = *paths](caf::actor_system& system,
-                                             actors::broker_starter starter) {
-    return actors::start_supervisor(system, std::move(starter), where);
+                                             actors::broker_starter starter,
+                                             actors::approval_desk_handle desk) {
+    return actors::start_supervisor(system, std::move(starter), std::move(desk), where);
   };
   if (auto usable = actors::check_journal(*paths); !usable)
     return refuse(args, usable.failed().text);
