@@ -67,10 +67,10 @@ TEST(ConfigPaths, RuntimeDirFallsBackInOrder) {
 
 TEST(ConfigPaths, TrustedFileIgnoresTheAgentDirVariable) {
   auto in = base();
-  in.agent_dir = "/work/project/agent";
+  in.agent_dir = "/srv/project/agent";
   const auto p = resolve_paths(in);
   ASSERT_TRUE(p);
-  EXPECT_EQ(p->agent_dir, "/work/project/agent");
+  EXPECT_EQ(p->agent_dir, "/srv/project/agent");
   EXPECT_EQ(p->settings_file, "/home/u/.pi/agent/extensions/pi-sandbox/config.json");
   in.agent_dir = "~/other/";
   EXPECT_EQ(resolve_paths(in)->agent_dir, "/home/u/other");
