@@ -163,7 +163,9 @@ public:
     if (pid <= 1)
       return;
     ::kill(pid, signal);
-    within(std::chrono::seconds(10), [&] { return ::kill(pid, 0) != 0; });
+    // Not kill(pid, 0): whoever inherits it may reap it late.
+    within(std::chrono::seconds(10),
+           [&] { return slurp("/proc/" + std::to_string(pid) + "/cmdline").empty(); });
   }
 
   // Processes (not ended ones) whose command line or environment contains `mark`.
