@@ -35,7 +35,7 @@ protected:
   E2eServe() {
     std::string pattern = "/tmp/piorch-serve-XXXXXX";
     root = ::mkdtemp(pattern.data());
-    for (const char* dir : {"home", "run", "work"})
+    for (const char* dir : {"home", "run", "project"})
       fs::create_directory(root + "/" + dir);
     fs::permissions(root + "/run", fs::perms::owner_all);
   }
@@ -73,7 +73,7 @@ protected:
     ipc::command_run_params p;
     p.id = id;
     p.command = text;
-    p.cwd = root + "/work";
+    p.cwd = root + "/project";
     return p;
   }
 
@@ -207,7 +207,7 @@ TEST_F(E2eServe, AClientThatReadsNothingStopsItsOwnCommandOnly) {
   ASSERT_TRUE(other) << other.failed().text;
   for (const char* id : {"1", "2", "3"})
     ASSERT_TRUE(other->peer.call(shell(id, "true"), 20s));
-  EXPECT_FALSE(fs::exists(root + "/work/done"));
+  EXPECT_FALSE(fs::exists(root + "/project/done"));
   std::size_t bytes = 0;
   for (;;) {
     auto in = c.receive(client::clock::now() + 20s);
@@ -217,7 +217,7 @@ TEST_F(E2eServe, AClientThatReadsNothingStopsItsOwnCommandOnly) {
     bytes += ipc::read<ipc::command_output>(in->message.params)->bytes.size();
   }
   EXPECT_EQ(bytes, 30000000u);
-  EXPECT_TRUE(fs::exists(root + "/work/done"));
+  EXPECT_TRUE(fs::exists(root + "/project/done"));
 }
 
 TEST_F(E2eServe, AKilledClientTakesItsCommandsAlong) {
