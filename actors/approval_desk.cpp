@@ -2,24 +2,21 @@
 
 #include "actors/approval.hpp"
 #include "actors/failures.hpp"
+#include "orchestration/host_access.hpp"
 #include "sandbox/remote_question.hpp"
 
 namespace piorch::actors {
 
 namespace {
 
-constexpr std::size_t list_watchers_max = 256;
-// Of the command, as it is shown; each of 256 questions repeats it.
-constexpr std::size_t shown_command_bytes = 8192;
-
 std::optional<std::string> unless_empty(const std::string& text) {
   return text.empty() ? std::nullopt : std::optional(text);
 }
 
 std::string cut(std::string text) {
-  if (text.size() <= shown_command_bytes)
+  if (text.size() <= orchestration::shown_command_bytes)
     return text;
-  std::size_t end = shown_command_bytes;
+  std::size_t end = orchestration::shown_command_bytes;
   while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80)
     --end; // not within a character
   return text.substr(0, end) + "…";
@@ -64,11 +61,7 @@ caf::result<ipc::approval_list_result>
 approval_desk_state::list(const ipc::approval_list_params& what) {
   if (what.after != revision_)
     return everything();
-  if (watchers_.size() >= list_watchers_max)
-    return refusal({failure::limit_reached, "too many clients watch the list of approvals"});
-  auto promise = self_->make_response_promise<ipc::approval_list_result>();
-  watchers_.push_back(promise);
-  return promise;
+  return watching_.add(self_, watches_, what);
 }
 
 // -- who asks -------------------------------------------------------------------
@@ -178,8 +171,8 @@ ipc::approval_list_result approval_desk_state::everything() const {
 
 void approval_desk_state::changed() {
   ++revision_;
-  for (auto& watcher : std::exchange(watchers_, {}))
-    watcher.deliver(everything());
+  using answer = result<ipc::approval_list_result>;
+  watching_.changed([&](const auto&) { return std::optional<answer>(everything()); });
 }
 
 approval_desk_handle::behavior_type approval_desk_actor(approval_desk_state::pointer self,

@@ -3,6 +3,7 @@
 // whoever asked. A question ends with its asker, a client's view with the client.
 #pragma once
 
+#include "actors/change_waiters.hpp"
 #include "actors/interfaces.hpp"
 #include "orchestration/approvals.hpp"
 #include "orchestration/instant.hpp"
@@ -27,7 +28,6 @@ class approval_desk_state {
 public:
   static inline const char* name = "approval_desk";
   using pointer = approval_desk_handle::stateful_pointer<approval_desk_state>;
-  using list_promise = caf::typed_response_promise<ipc::approval_list_result>;
 
   explicit approval_desk_state(pointer self) : self_(self) {}
   ~approval_desk_state(); // the approval actors, which have a clock running
@@ -69,7 +69,7 @@ private:
   std::map<asked, std::string> ids_;
   std::set<caf::actor> askers_; // being watched
   std::uint64_t revision_ = 1;
-  std::vector<list_promise> watchers_; // want to hear of the next change
+  change_waiters<ipc::approval_list_params, ipc::approval_list_result> watching_;
 };
 
 approval_desk_handle::behavior_type approval_desk_actor(approval_desk_state::pointer self,

@@ -59,6 +59,7 @@ void broker_process::start(const std::string& program, const std::string& job) {
     return one_end(problem);
   }
   pid_ = *pid;
+  shown_pid_->store(pid_);
   handle_.assign(handle);
   wait_for_end();
   channel_ended_ = false;
@@ -85,6 +86,7 @@ void broker_process::wait_for_end() {
     int status = 0;
     ::waitpid(self->pid_, &status, 0);
     self->pid_ = -1;
+    self->shown_pid_->store(0);
     self->handle_.close();
     self->one_end(WIFSIGNALED(status) ? "killed by signal " + std::to_string(WTERMSIG(status))
                                       : std::string());
@@ -168,6 +170,7 @@ broker_starter start_brokers_on(asio::io_context& io, std::string program) {
     line.grant = later(&broker_process::grant);
     line.kill = later(&broker_process::kill);
     line.hang_up = later(&broker_process::hang_up);
+    line.pid = [pid = process->shown_pid()] { return pid->load(); };
     return line;
   };
 }

@@ -6,6 +6,7 @@
 #include "actors/remote_broker.hpp"
 #include "ipc/channel.hpp"
 
+#include <atomic>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <memory>
@@ -29,6 +30,9 @@ public:
   // Nobody wants it any more: its channel ends, and with that its tree.
   void hang_up();
 
+  // Its pid for whoever wants to show it, 0 while there is none; any thread reads it.
+  std::shared_ptr<const std::atomic<std::int64_t>> shown_pid() const { return shown_pid_; }
+
 private:
   result<pid_t> spawn(const std::string& program, ipc::unique_fd theirs);
   void wait_for_end();
@@ -40,6 +44,8 @@ private:
   std::shared_ptr<ipc::channel> channel_;
   remote_broker_handle owner_;
   pid_t pid_ = -1;
+  std::shared_ptr<std::atomic<std::int64_t>> shown_pid_ =
+      std::make_shared<std::atomic<std::int64_t>>(0);
   std::string input_;
   std::size_t input_sent_ = 0;
   bool input_closed_ = false;

@@ -90,19 +90,19 @@ public:
   template <class Self, class Handle>
   void add(Self* self, const Handle& who, std::function<void(const caf::error&)> fn) {
     self->set_down_handler([this](caf::down_msg& dm) {
-      auto i = fns_.find(dm.source);
-      if (i == fns_.end())
-        return;
-      auto f = std::move(i->second);
-      fns_.erase(i);
-      f(dm.reason);
+      // Taken out first: a callback may watch somebody else.
+      for (auto i = fns_.find(dm.source); i != fns_.end(); i = fns_.find(dm.source)) {
+        auto f = std::move(i->second);
+        fns_.erase(i);
+        f(dm.reason);
+      }
     });
     fns_.emplace(who->address(), std::move(fn));
     self->monitor(who);
   }
 
 private:
-  std::map<caf::actor_addr, std::function<void(const caf::error&)>> fns_;
+  std::multimap<caf::actor_addr, std::function<void(const caf::error&)>> fns_;
 };
 #else
 class watches {

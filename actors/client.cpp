@@ -1,6 +1,5 @@
 #include "actors/client.hpp"
 
-#include "actors/command.hpp"
 #include "actors/failures.hpp"
 #include "config/limits.hpp"
 #include "ipc/json_text.hpp"
@@ -20,6 +19,8 @@ std::string text_of(const ipc::session_answer& a) { return ipc::write_text(a); }
 std::string text_of(const ipc::session_status_result& a) { return ipc::write_text(a); }
 std::string text_of(const ipc::session_follow_result& a) { return ipc::write(a).dump(); }
 std::string text_of(const done&) { return "{}"; }
+std::string text_of(const ipc::command_list_result& a) { return ipc::write_json(ipc::write(a)); }
+std::string text_of(const ipc::command_report_result& a) { return ipc::write_json(ipc::write(a)); }
 std::string text_of(const ipc::approval_list_result& a) { return ipc::write_json(ipc::write(a)); }
 
 } // namespace
@@ -48,7 +49,8 @@ void client_state::carry_out(const ipc::rpc_id& id, const ipc::initialize_params
   initialized_ = true;
   answer_text(id, ipc::write(services_.about).dump());
   if (p.approvals)
-    tell(self_, services_.desk, join_approvers{caf::actor_cast<caf::actor>(client_handle(self_))});
+    tell(self_, services_.commands.desk,
+         join_approvers{caf::actor_cast<caf::actor>(client_handle(self_))});
 }
 
 // --- commands ---
@@ -57,8 +59,7 @@ void client_state::carry_out(const ipc::rpc_id& id, const ipc::command_run_param
   if (commands_.count(p.id) != 0)
     return refuse(id,
                   {failure::usage, "\"id\" must be new: a command \"" + p.id + "\" is running"});
-  command_handle command =
-      self_->spawn(command_actor, client_handle(self_), p, services_.start_broker, services_.desk);
+  command_handle command = self_->spawn(command_actor, client_handle(self_), p, services_.commands);
   tell(self_, services_.keeper, watch_command{caf::actor_cast<caf::actor>(command)});
   commands_.emplace(p.id, running{id, std::move(command)});
 }
@@ -92,6 +93,18 @@ void client_state::on_done(const command_done& done) {
     answer_text(id, ipc::write(done.how).dump());
 }
 
+void client_state::carry_out(const ipc::rpc_id& id, const ipc::command_list_params& p) {
+  ask(self_, whenever, services_.sandboxes, p)
+      .then([this, id](const ipc::command_list_result& all) { answer_text(id, text_of(all)); },
+            [this, id](const caf::error& e) { refuse(id, why(self_->system(), e, "list")); });
+}
+
+void client_state::carry_out(const ipc::rpc_id& id, const ipc::command_report_params& p) {
+  ask(self_, soon, services_.sandboxes, p)
+      .then([this, id](const ipc::command_report_result& r) { answer_text(id, text_of(r)); },
+            [this, id](const caf::error& e) { refuse(id, why(self_->system(), e, "list")); });
+}
+
 // --- sessions ---
 
 template <class Answer, class Question>
@@ -116,7 +129,7 @@ void client_state::carry_out(const ipc::rpc_id& id, const ipc::session_wait_para
   ask_supervisor<ipc::session_answer>(id, p, whenever);
 }
 void client_state::carry_out(const ipc::rpc_id& id, const ipc::session_status_params& p) {
-  ask_supervisor<ipc::session_status_result>(id, p, soon);
+  ask_supervisor<ipc::session_status_result>(id, p, p.after ? whenever : soon);
 }
 void client_state::carry_out(const ipc::rpc_id& id, const ipc::session_abort_params& p) {
   ask_supervisor<done>(id, p, until_gone);
@@ -137,11 +150,10 @@ void client_state::carry_out(const ipc::rpc_id& id, const ipc::session_unfollow_
 
 void client_state::on_events(const session_events& events) {
   const auto from = caf::actor_cast<event_source_handle>(self_->current_sender());
-  for (const auto& line : *events.lines)
-    send(line, [this, from, bytes = line.size()] {
-      if (from)
-        tell(self_, from, events_taken{bytes});
-    });
+  send_lines(events.lines, [this, from, bytes = events.lines.size()] {
+    if (from)
+      tell(self_, from, events_taken{bytes});
+  });
 }
 
 // --- approvals ---
@@ -182,21 +194,40 @@ void client_state::on_answered(const ipc::rpc_message& answer) {
 // Somebody else may have been faster; then approval.cancelled is on its way.
 void client_state::give_answer(const std::string& id, const ipc::approval_decision& decision) {
   const auto me = caf::actor_cast<caf::actor>(client_handle(self_));
-  ask(self_, soon, services_.desk, answer_pending{id, decision, me})
+  ask(self_, soon, services_.commands.desk, answer_pending{id, decision, me})
       .then([](const done&) {}, [](const caf::error&) {});
 }
 
 void client_state::carry_out(const ipc::rpc_id& id, const ipc::approval_list_params& p) {
-  ask(self_, whenever, services_.desk, p)
+  ask(self_, whenever, services_.commands.desk, p)
       .then([this, id](const ipc::approval_list_result& all) { answer_text(id, text_of(all)); },
             [this, id](const caf::error& e) { refuse(id, why(self_->system(), e, "desk")); });
 }
 
 void client_state::carry_out(const ipc::rpc_id& id, const ipc::approval_answer_params& p) {
   const auto me = caf::actor_cast<caf::actor>(client_handle(self_));
-  ask(self_, soon, services_.desk, answer_pending{p.id, p.decision, me})
+  ask(self_, soon, services_.commands.desk, answer_pending{p.id, p.decision, me})
       .then([this, id](const done& d) { answer_text(id, text_of(d)); },
             [this, id](const caf::error& e) { refuse(id, why(self_->system(), e, "desk")); });
+}
+
+// --- workers of pi-subagents ---
+
+void client_state::carry_out(const ipc::rpc_id& id, const ipc::worker_supervise_params& p) {
+  if (!services_.supervise)
+    return refuse(id, {failure::sandbox_unavailable, "this orchestrator supervises no workers"});
+  if (workers_) // of a Pi session that is over
+    caf::anon_send_exit(workers_, caf::exit_reason::user_shutdown);
+  workers_ = nullptr;
+  auto opened = services_.supervise(p, caf::actor_cast<caf::actor>(client_handle(self_)));
+  if (!opened)
+    return refuse(id, opened.failed());
+  workers_ = std::move(opened->supervisor);
+  answer_text(id, ipc::write(opened->place).dump());
+}
+
+void client_state::on_worker(const worker_news& news) {
+  send(ipc::rpc_notification(ipc::worker_changed_method, ipc::write(news.worker)));
 }
 
 // --- the end ---
@@ -245,6 +276,11 @@ void client_state::send(std::string line, std::function<void()> written) {
   port_.send(std::move(line));
 }
 
+void client_state::send_lines(ipc::shared_bytes lines, std::function<void()> written) {
+  out_.push_back({lines.size(), std::move(written)});
+  port_.send_lines(std::move(lines));
+}
+
 void client_state::on_written(std::size_t bytes) {
   written_ += bytes;
   while (!out_.empty() && written_ >= out_.front().bytes) {
@@ -266,12 +302,13 @@ client_handle::behavior_type client_actor(client_state::pointer self, client_por
       [=](const client_answered& a) { state(self).on_answered(a.answer); },
       [=](const client_written& written) { state(self).on_written(written.bytes); },
       [=](const client_gone&) { state(self).on_gone(); },
-      [=](const close_client&) { state(self).on_gone(); },
       [=](const command_chunk& chunk) { state(self).on_chunk(chunk); },
       [=](const command_done& done) { state(self).on_done(done); },
       [=](const session_events& events) { state(self).on_events(events); },
       [=](const approval_shown& shown) { state(self).on_approval(shown); },
       [=](const approval_over& over) { state(self).on_approval_over(over); },
+      [=](const worker_news& news) { state(self).on_worker(news); },
+      [=](const close_client&) { state(self).on_gone(); },
   };
 }
 

@@ -3,7 +3,7 @@
 // left for the client, so that commands and sessions go no faster than it reads.
 #pragma once
 
-#include "actors/remote_broker.hpp"
+#include "actors/command.hpp"
 
 #include <deque>
 #include <functional>
@@ -14,17 +14,25 @@ namespace piorch::actors {
 
 // The connection; callable from any thread, also after its end.
 struct client_port {
-  std::function<void(std::string line)> send;
-  std::function<void()> shut; // after what was sent
+  std::function<void(std::string line)> send;              // without its LF
+  std::function<void(ipc::shared_bytes lines)> send_lines; // with their LFs
+  std::function<void()> shut;                              // after what was sent
 };
 
 // What a client may use of the orchestrator.
 struct client_services {
-  broker_starter start_broker;
+  command_services commands;
   supervisor_handle supervisor; // none: no sessions here
   keeper_handle keeper;
+  sandbox_list_handle sandboxes;
   ipc::initialize_result about; // the answer to initialize
-  approval_desk_handle desk;
+  // Opens a place where the workers of pi-subagents sign in, for this client.
+  struct supervision {
+    worker_supervisor_handle supervisor;
+    ipc::worker_supervise_result place;
+  };
+  std::function<result<supervision>(const ipc::worker_supervise_params&, const caf::actor& client)>
+      supervise;
 };
 
 class client_state {
@@ -43,6 +51,7 @@ public:
   void on_answered(const ipc::rpc_message& answer);
   void on_approval(const approval_shown& shown);
   void on_approval_over(const approval_over& over);
+  void on_worker(const worker_news& news);
   void on_gone();
 
 private:
@@ -54,6 +63,8 @@ private:
   void carry_out(const ipc::rpc_id& id, const ipc::initialize_params& p);
   void carry_out(const ipc::rpc_id& id, const ipc::command_run_params& p);
   void carry_out(const ipc::rpc_id& id, const ipc::command_cancel_params& p);
+  void carry_out(const ipc::rpc_id& id, const ipc::command_list_params& p);
+  void carry_out(const ipc::rpc_id& id, const ipc::command_report_params& p);
   void carry_out(const ipc::rpc_id& id, const ipc::session_start_params& p);
   void carry_out(const ipc::rpc_id& id, const ipc::session_follow_up_params& p);
   void carry_out(const ipc::rpc_id& id, const ipc::session_handoff_params& p);
@@ -65,6 +76,7 @@ private:
   void carry_out(const ipc::rpc_id& id, const ipc::session_unfollow_params& p);
   void carry_out(const ipc::rpc_id& id, const ipc::approval_list_params& p);
   void carry_out(const ipc::rpc_id& id, const ipc::approval_answer_params& p);
+  void carry_out(const ipc::rpc_id& id, const ipc::worker_supervise_params& p);
   void carry_out(const ipc::rpc_id& id, const ipc::shutdown_params& p);
 
   void give_answer(const std::string& id, const ipc::approval_decision& decision);
@@ -73,6 +85,7 @@ private:
   void answer_text(const ipc::rpc_id& id, const std::string& result_json);
   void refuse(const ipc::rpc_id& id, const error& why);
   void send(std::string line, std::function<void()> written = {});
+  void send_lines(ipc::shared_bytes lines, std::function<void()> written);
 
   pointer self_;
   client_port port_;
@@ -82,6 +95,7 @@ private:
   std::map<std::string, running> commands_;
   std::uint64_t last_request_ = 0;
   std::map<ipc::rpc_id, std::string> asking_; // requests of ours: the approvals they are about
+  worker_supervisor_handle workers_;          // of worker.supervise; watches us
   struct on_its_way {
     std::size_t bytes;
     std::function<void()> written;

@@ -47,14 +47,20 @@ std::optional<std::string> take_line(const line_buffer::line& line, const client
 
 void connect_client(const std::shared_ptr<ipc::stream_session>& session, const client_maker& make) {
   const std::weak_ptr<ipc::stream_session> way_back = session;
-  const client_handle client = make({[way_back](std::string line) {
-                                       if (const auto s = way_back.lock())
-                                         s->send(std::move(line));
-                                     },
-                                     [way_back] {
-                                       if (const auto s = way_back.lock())
-                                         s->shut();
-                                     }});
+  client_port port;
+  port.send = [way_back](std::string line) {
+    if (const auto s = way_back.lock())
+      s->send(std::move(line));
+  };
+  port.send_lines = [way_back](ipc::shared_bytes lines) {
+    if (const auto s = way_back.lock())
+      s->send_lines(std::move(lines));
+  };
+  port.shut = [way_back] {
+    if (const auto s = way_back.lock())
+      s->shut();
+  };
+  const client_handle client = make(std::move(port));
   session->start({[client, way_back](line_buffer::line line) {
                     if (auto answer = take_line(line, client))
                       if (const auto s = way_back.lock())

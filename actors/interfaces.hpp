@@ -52,26 +52,43 @@ using remote_broker_handle = caf::typed_actor<
     caf::reacts_to<deliver_signal>, caf::reacts_to<answer_approval>, caf::reacts_to<stop_broker>,
     caf::reacts_to<broker_frame>, caf::reacts_to<broker_gone>, caf::reacts_to<broker_overdue>>;
 
-// One command.run: the owner of its broker, asked by its client.
+// One command.run: the owner of its broker, asked by its client; may ask for approval.
 using command_handle =
-    broker_owner_handle::extend<caf::reacts_to<cancel_command>, caf::reacts_to<grant_output>>;
+    broker_owner_handle::extend<caf::reacts_to<cancel_command>, caf::reacts_to<grant_output>,
+                                caf::reacts_to<answer_approval>>;
 
 // Whoever sends session_events.
 using event_source_handle = caf::typed_actor<caf::reacts_to<events_taken>>;
 
+// One worker of pi-subagents, as long as it lives.
+using external_worker_handle =
+    approval_asker_handle::extend<caf::reacts_to<worker_asked>, caf::reacts_to<worker_over>,
+                                  caf::reacts_to<heartbeat_due>>;
+
+// Where the workers of one Pi session sign in.
+using worker_supervisor_handle =
+    caf::typed_actor<caf::reacts_to<worker_said>, caf::reacts_to<worker_link_closed>>;
+
 // One client connection.
-using client_handle =
-    caf::typed_actor<caf::reacts_to<client_asked>, caf::reacts_to<client_answered>,
-                     caf::reacts_to<client_written>, caf::reacts_to<client_gone>,
-                     caf::reacts_to<command_chunk>, caf::reacts_to<command_done>,
-                     caf::reacts_to<session_events>, caf::reacts_to<approval_shown>,
-                     caf::reacts_to<approval_over>, caf::reacts_to<close_client>>;
+using client_handle = caf::typed_actor<
+    caf::reacts_to<client_asked>, caf::reacts_to<client_answered>, caf::reacts_to<client_written>,
+    caf::reacts_to<client_gone>, caf::reacts_to<command_chunk>, caf::reacts_to<command_done>,
+    caf::reacts_to<session_events>, caf::reacts_to<approval_shown>, caf::reacts_to<approval_over>,
+    caf::reacts_to<worker_news>, caf::reacts_to<close_client>>;
 
 // Knows every question of this orchestrator that waits for an answer.
 using approval_desk_handle = approval_owner_handle::extend<
     caf::reacts_to<join_approvers>, caf::reacts_to<approval_wanted>,
     caf::reacts_to<approval_unwanted>, caf::replies_to<answer_pending>::with<done>,
     caf::replies_to<ipc::approval_list_params>::with<ipc::approval_list_result>>;
+
+// Knows what runs in this orchestrator's sandboxes, and what it uses.
+using sandbox_list_handle =
+    caf::typed_actor<caf::reacts_to<sandbox_begun>, caf::reacts_to<command_begun>,
+                     caf::reacts_to<command_noted>, caf::reacts_to<command_over>,
+                     caf::reacts_to<measure_due>,
+                     caf::replies_to<ipc::command_list_params>::with<ipc::command_list_result>,
+                     caf::replies_to<ipc::command_report_params>::with<ipc::command_report_result>>;
 
 // Knows who is there, and ends everything.
 using keeper_handle =

@@ -24,6 +24,8 @@ broker_ended ended_by(const std::string& report) {
   out.duration = read->duration;
   for (auto& e : read->network)
     out.network.push_back({e.host, e.port, e.decision, e.source});
+  for (auto& r : read->refused_paths)
+    out.refused_paths.push_back({r.path, r.rule});
   return out;
 }
 

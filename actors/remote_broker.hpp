@@ -17,8 +17,9 @@ struct broker_line {
   std::function<void(std::string)> input;
   std::function<void()> close_input;
   std::function<void(std::size_t)> grant;
-  std::function<void()> kill;    // the process; its tree goes with it
-  std::function<void()> hang_up; // it ends its tree and itself
+  std::function<void()> kill;        // the process; its tree goes with it
+  std::function<void()> hang_up;     // it ends its tree and itself
+  std::function<std::int64_t()> pid; // of the process; 0: none; may be empty
 };
 // Starts one; it reports to the actor with broker_frame and, once, broker_gone.
 using broker_starter = std::function<broker_line(remote_broker_handle, std::string job)>;

@@ -4,18 +4,12 @@ namespace piorch::actors {
 
 bool replay_state::feed(replay_handle::stateful_pointer<replay_state> self) {
   while (on_the_way < limits::follower_window_bytes) {
-    auto page = reader->next();
-    if (!page || page->empty())
+    auto piece = read_piece(session_id, *reader);
+    if (piece.empty())
       return false;
-    std::vector<std::string> lines;
-    lines.reserve(page->size());
-    for (const auto& e : *page) {
-      lines.push_back(event_line(session_id, e->json));
-      on_the_way += lines.back().size();
-    }
+    on_the_way += piece.lines.size();
     tell(self, caf::actor_cast<follower_handle>(follower),
-         session_events{session_id,
-                        std::make_shared<const std::vector<std::string>>(std::move(lines))});
+         session_events{session_id, std::move(piece.lines)});
   }
   return true;
 }

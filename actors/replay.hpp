@@ -2,7 +2,7 @@
 // journal. Ends when everything was sent or nobody wants it any more.
 #pragma once
 
-#include "actors/follower_feed.hpp"
+#include "actors/event_lines.hpp"
 #include "actors/interfaces.hpp"
 
 namespace piorch::actors {

@@ -25,7 +25,20 @@ void session_state::begin(orchestration::session_spec spec,
   services_ = std::move(services);
   owner_ = std::move(owner);
   session_.emplace(std::move(spec), now());
+  followers_.emplace(session_->document().id, follower_services());
   apply(session_->begin(now()));
+}
+
+followers::services session_state::follower_services() {
+  return {services_.read_events,
+          [this](std::uint64_t from, std::uint64_t to) {
+            return orchestration::numbered_event(
+                to, now(), orchestration::session_events::gap(from, to, "no longer kept"));
+          },
+          [this](const caf::actor& to, event_piece what) {
+            tell(self_, caf::actor_cast<follower_handle>(to),
+                 session_events{session_->document().id, std::move(what.lines)});
+          }};
 }
 
 // With the first task: its waiter hears of a start that fails.
@@ -55,24 +68,21 @@ void session_state::start_worker() {
 
 caf::result<ipc::session_answer> session_state::run(const run_task& what) {
   const auto task = ++last_task_;
-  auto effects = session_->submit(task, what.text, now());
+  auto effects = session_->submit(task, what.task.task, now());
   if (!effects)
     return refusal(effects.failed());
   const auto client = self_->current_sender(); // the promise takes it away
   auto promise = self_->make_response_promise<ipc::session_answer>();
   watch_client(client);
-  tasks_.emplace(task, waiter{promise, caf::actor_cast<caf::actor_addr>(client), what.background,
-                              what.ends_session});
-  if (what.follow && client) {
+  waiters_.add_task(task, {promise, caf::actor_cast<caf::actor_addr>(client), what.task.background,
+                           what.ends_session});
+  if (what.task.follow && client && !followers_->has(client->address()))
     // A new session from its first event on.
-    const auto from = asked_to_start_ ? events_.next_seq() : 1;
-    followers_.emplace(caf::actor_cast<caf::actor>(client), follower_feed(from));
-    for (auto& [who, f] : followers_)
-      feed(who, f);
-  }
-  if (what.timeout) {
-    const auto seconds = static_cast<std::uint64_t>((what.timeout->count() + 999) / 1000);
-    tell_later(self_, *what.timeout, me(), task_overdue{task, seconds});
+    followers_->add(caf::actor_cast<caf::actor>(client),
+                    asked_to_start_ ? followers_->next_seq() : 1);
+  if (what.task.timeout) {
+    const auto seconds = static_cast<std::uint64_t>((what.task.timeout->count() + 999) / 1000);
+    tell_later(self_, *what.task.timeout, me(), task_overdue{task, seconds});
   }
   apply(std::move(*effects));
   if (!asked_to_start_)
@@ -84,8 +94,7 @@ caf::result<ipc::session_answer> session_state::wait(const wait_settled& what) {
   const auto client = self_->current_sender(); // the promise takes it away
   auto promise = self_->make_response_promise<ipc::session_answer>();
   watch_client(client);
-  const auto number = ++last_wait_;
-  waits_.emplace(number, settle_waiter{promise, caf::actor_cast<caf::actor_addr>(client)});
+  const auto number = waiters_.add_wait(promise, caf::actor_cast<caf::actor_addr>(client));
   if (what.timeout)
     tell_later(self_, *what.timeout, me(), wait_overdue{number});
   answer_settled();
@@ -97,7 +106,7 @@ caf::result<done> session_state::abort() {
   if (session_->settled())
     return done{};
   auto promise = self_->make_response_promise<done>();
-  aborts_.push_back(promise);
+  waiters_.add_abort(promise);
   return promise;
 }
 
@@ -105,65 +114,21 @@ caf::result<done> session_state::end() {
   if (over_)
     return done{};
   auto promise = self_->make_response_promise<done>();
-  ends_.push_back(promise);
+  waiters_.add_end(promise);
   apply(session_->stop(now()));
   return promise;
 }
 
-// -- followers ------------------------------------------------------------------
+// -- clients --------------------------------------------------------------------
 
 caf::result<ipc::session_follow_result> session_state::follow(const follow_session& what) {
-  const auto from = what.params.from;
-  auto [i, fresh] = followers_.insert_or_assign(what.follower, follower_feed(from));
-  (void)fresh;
   watch_client(caf::actor_cast<caf::strong_actor_ptr>(what.follower));
-  feed(i->first, i->second);
-  return ipc::session_follow_result{events_.next_seq()};
+  followers_->add(what.follower, what.params.from);
+  return ipc::session_follow_result{followers_->next_seq()};
 }
-
-void session_state::unfollow(const caf::actor& who) { followers_.erase(who); }
 
 void session_state::events_were_taken(std::size_t bytes) {
-  const auto i = followers_.find(caf::actor_cast<caf::actor>(self_->current_sender()));
-  if (i == followers_.end())
-    return;
-  i->second.taken(bytes);
-  feed(i->first, i->second);
-}
-
-void session_state::feed(const caf::actor& who, follower_feed& f) {
-  const auto& id = session_->document().id;
-  while (f.has_room() && f.next() < events_.next_seq()) {
-    std::uint64_t next = 0;
-    auto lines = f.page(id, events_, services_.read_events, next);
-    if (next == f.next()) {
-      // Neither in memory nor on disk (it could not be written): say so and go on.
-      next = events_.first_seq();
-      if (next <= f.next())
-        return;
-      lines = {
-          event_line(id, orchestration::numbered_event(next - 1, now(),
-                                                       orchestration::session_events::gap(
-                                                           f.next(), next - 1, "no longer kept")))};
-    }
-    auto shared = std::make_shared<const std::vector<std::string>>(std::move(lines));
-    f.sent(*shared, next);
-    tell(self_, caf::actor_cast<follower_handle>(who), session_events{id, std::move(shared)});
-  }
-}
-
-// What just happened goes to everybody who has all before it, as one list; who
-// lags behind gets it from the buffer in time.
-void session_state::tell_followers(shared_lines fresh, std::uint64_t first) {
-  const auto& id = session_->document().id;
-  for (auto& [who, f] : followers_) {
-    if (f.next() == first && f.has_room()) {
-      f.sent(*fresh, events_.next_seq());
-      tell(self_, caf::actor_cast<follower_handle>(who), session_events{id, fresh});
-    } else {
-      feed(who, f);
-    }
-  }
+  followers_->taken(caf::actor_cast<caf::actor_addr>(self_->current_sender()), bytes);
 }
 
 void session_state::watch_client(const caf::strong_actor_ptr& who) {
@@ -178,25 +143,13 @@ void session_state::watch_client(const caf::strong_actor_ptr& who) {
 
 void session_state::client_gone(const caf::actor_addr& who) {
   watched_.erase(who);
-  for (auto i = followers_.begin(); i != followers_.end();)
-    i = i->first == who ? followers_.erase(i) : std::next(i);
-  for (auto i = waits_.begin(); i != waits_.end();)
-    i = i->second.client == who ? waits_.erase(i) : std::next(i);
+  followers_->remove(who);
   // What it waited for in the foreground is not wanted any more.
-  std::vector<orchestration::task_id> unwanted;
-  bool ends = false;
-  for (const auto& [task, w] : tasks_)
-    if (w.client == who && !w.background) {
-      unwanted.push_back(task);
-      ends = ends || w.ends_session;
-    }
-  for (const auto task : unwanted) {
-    tasks_.erase(task);
-    if (!ends)
-      apply(session_->cancel(task, now()));
-  }
-  if (ends)
-    apply(session_->stop(now()));
+  const auto unwanted = waiters_.client_gone(who);
+  if (unwanted.ends_session)
+    return apply(session_->stop(now()));
+  for (const auto task : unwanted.tasks)
+    apply(session_->cancel(task, now()));
 }
 
 // -- what the worker does ---------------------------------------------------------
@@ -216,7 +169,7 @@ void session_state::worker_said(const broker_output& what) {
 
 void session_state::sandbox_event(const broker_event& what) {
   if (what.what == ipc::frame_type::network_event)
-    apply(session_->note(orchestration::session_events::sandbox("network", what.json), now()));
+    apply(session_->network(what.json, now()));
   else if (what.what == ipc::frame_type::refused_file)
     apply(session_->note(orchestration::session_events::sandbox("refusedFile", what.json), now()));
   else if (services_.approval && broker_)
@@ -244,15 +197,6 @@ void session_state::on_task_overdue(const task_overdue& t) {
   apply(session_->expire(t.task, t.seconds, now()));
 }
 
-void session_state::on_wait_overdue(std::uint64_t number) {
-  const auto i = waits_.find(number);
-  if (i == waits_.end())
-    return;
-  auto w = std::move(i->second);
-  waits_.erase(i);
-  w.promise.deliver(refusal({failure::timed_out, "the session has not settled in time"}));
-}
-
 void session_state::on_abort_overdue(std::uint64_t number) {
   apply(session_->abort_overdue(number, now()));
 }
@@ -269,14 +213,9 @@ void session_state::apply(orchestration::session_effects e) {
   for (auto& line : e.to_worker)
     if (broker_)
       tell(self_, broker_, send_input{std::move(line)});
-  for (const auto task : e.accepted) {
-    const auto i = tasks_.find(task);
-    if (i != tasks_.end() && i->second.background) {
-      auto w = std::move(i->second);
-      tasks_.erase(i);
-      w.promise.deliver(answer_with(std::nullopt));
-    }
-  }
+  for (const auto task : e.accepted)
+    if (auto w = waiters_.take_background(task))
+      w->promise.deliver(answer_with(std::nullopt));
   for (auto& a : e.answers)
     answer_task(a);
   if (e.end_worker && broker_)
@@ -286,8 +225,7 @@ void session_state::apply(orchestration::session_effects e) {
   if (e.arm_flush)
     tell_later(self_, limits::delta_event_delay, me(), flush_due{});
   if (session_->settled()) {
-    for (auto& p : std::exchange(aborts_, {}))
-      p.deliver(done{});
+    waiters_.answer_aborts();
     answer_settled();
   }
   if (e.ended)
@@ -295,19 +233,20 @@ void session_state::apply(orchestration::session_effects e) {
 }
 
 void session_state::keep_events(std::vector<orchestration::session_event>& events) {
-  const auto first = events_.next_seq();
-  std::vector<std::string> lines;
-  const auto& id = session_->document().id;
-  for (std::size_t i = 0; i < events.size(); ++i) {
-    auto kept = log_->append(events[i].time, events[i].json);
-    lines.push_back(event_line(id, kept.event->json));
-    events_.push(std::move(kept.event));
-    if (!kept.failed.empty()) // a copy: events may move while we add one
-      events.insert(events.begin() + static_cast<std::ptrdiff_t>(i) + 1,
-                    {events[i].time, orchestration::session_events::warning(kept.failed)});
+  event_block block(session_->document().id, followers_->next_seq());
+  const auto keep = [&](orchestration::instant time, std::string_view json) {
+    auto kept = log_->append(time, json);
+    block.add(kept.event->seq, kept.event->json);
+    return std::move(kept.failed);
+  };
+  for (const auto& e : events) {
+    if (const auto failed = keep(e.time, e.json); !failed.empty())
+      keep(e.time, orchestration::session_events::warning(failed));
+    if (block.is_full())
+      followers_->publish(block.take());
   }
-  if (!followers_.empty())
-    tell_followers(std::make_shared<const std::vector<std::string>>(std::move(lines)), first);
+  if (!block.empty())
+    followers_->publish(block.take());
 }
 
 void session_state::keep_document() {
@@ -315,27 +254,24 @@ void session_state::keep_document() {
   (void)log_->keep(session_->document());
   if (std::exchange(stderr_changed_, false))
     (void)log_->keep_stderr(session_->stderr_tail());
+  if (!is_live(session_->document().state))
+    log_->close(now()); // before anybody is told that it can be read from the journal
   tell(self_, owner_,
        session_changed{
            std::make_shared<const orchestration::session_document>(session_->document())});
 }
 
 void session_state::answer_task(orchestration::answer& a) {
-  const auto i = tasks_.find(a.task);
-  if (i == tasks_.end())
+  auto w = waiters_.take_task(a.task);
+  if (!w)
     return;
-  auto w = std::move(i->second);
-  tasks_.erase(i);
-  if (w.ends_session && !w.background) {
-    last_answer_.emplace(w.promise, std::move(a.outcome));
-    apply(last_answer_->second ? session_->stop(now())
-                               : session_->fail(last_answer_->second.failed(), now()));
-    return;
+  if (w->ends_session && !w->background) {
+    last_answer_.emplace(w->promise, std::move(a.outcome));
+    const auto& outcome = last_answer_->second;
+    const bool wanted = outcome || outcome.failed().code == failure::cancelled;
+    return apply(wanted ? session_->stop(now()) : session_->fail(outcome.failed(), now()));
   }
-  if (!a.outcome)
-    w.promise.deliver(refusal(a.outcome.failed()));
-  else
-    w.promise.deliver(answer_with(std::move(*a.outcome)));
+  session_waiters::answer(w->promise, answer_of(std::move(a.outcome)));
 }
 
 error session_state::failure_of_document() const {
@@ -346,16 +282,13 @@ error session_state::failure_of_document() const {
 }
 
 void session_state::answer_settled() {
-  if (waits_.empty() ||
+  if (!waiters_.any_wait() ||
       (!over_ && (!session_->settled() || session_->ending() ||
                   session_->document().state == orchestration::session_state::starting)))
     return;
-  for (auto& [number, w] : std::exchange(waits_, {})) {
-    if (session_->document().error.empty())
-      w.promise.deliver(answer_with(session_->document().text));
-    else
-      w.promise.deliver(refusal(failure_of_document()));
-  }
+  const auto& d = session_->document();
+  waiters_.answer_waits(answer_of(d.error.empty() ? result<std::string>(d.text)
+                                                  : result<std::string>(failure_of_document())));
 }
 
 ipc::session_answer session_state::answer_with(std::optional<std::string> text) const {
@@ -364,34 +297,29 @@ ipc::session_answer session_state::answer_with(std::optional<std::string> text) 
   return {orchestration::dump(fits ? to_json(d) : to_summary(d)), std::move(text)};
 }
 
+result<ipc::session_answer> session_state::answer_of(result<std::string> outcome) const {
+  if (!outcome)
+    return std::move(outcome).failed();
+  return answer_with(std::move(*outcome));
+}
+
 void session_state::finish() {
   if (std::exchange(over_, true))
     return;
-  log_->close();
-  for (auto& [task, w] : std::exchange(tasks_, {}))
-    w.promise.deliver(refusal(failure_of_document()));
-  if (last_answer_) {
-    auto [promise, outcome] = std::move(*last_answer_);
-    last_answer_.reset();
-    if (outcome)
-      promise.deliver(answer_with(std::move(*outcome)));
-    else
-      promise.deliver(refusal(outcome.failed()));
-  }
-  for (auto& p : std::exchange(aborts_, {}))
-    p.deliver(done{});
+  waiters_.refuse_tasks(failure_of_document());
+  if (auto last = std::exchange(last_answer_, {}))
+    session_waiters::answer(last->first, answer_of(std::move(last->second)));
+  waiters_.answer_aborts();
   answer_settled();
-  for (auto& p : std::exchange(ends_, {}))
-    p.deliver(done{});
+  waiters_.answer_ends();
 }
 
 void session_state::retire() {
   if (!over_)
     return;
   // Followers that lag behind get the rest from the journal.
-  for (auto& [who, f] : std::exchange(followers_, {}))
-    if (f.next() < events_.next_seq())
-      tell(self_, owner_, replay_session{session_->document().id, f.next(), who});
+  for (auto& [who, next] : followers_->leave())
+    tell(self_, owner_, replay_session{session_->document().id, next, who});
   self_->quit();
 }
 
@@ -399,14 +327,7 @@ void session_state::crashed() {
   const error why{failure::fault, "internal error in the session"};
   if (broker_)
     tell(self_, broker_, stop_broker{});
-  for (auto& [task, w] : std::exchange(tasks_, {}))
-    w.promise.deliver(refusal(why));
-  for (auto& [number, w] : std::exchange(waits_, {}))
-    w.promise.deliver(refusal(why));
-  for (auto& p : std::exchange(aborts_, {}))
-    p.deliver(refusal(why));
-  for (auto& p : std::exchange(ends_, {}))
-    p.deliver(refusal(why));
+  waiters_.fail_all(why);
   if (last_answer_)
     last_answer_->first.deliver(refusal(why));
 }

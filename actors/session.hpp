@@ -3,13 +3,14 @@
 // this sends. It quits when the tree is gone and the supervisor knows it.
 #pragma once
 
-#include "actors/follower_feed.hpp"
+#include "actors/followers.hpp"
 #include "actors/interfaces.hpp"
+#include "actors/session_waiters.hpp"
 #include "orchestration/event_log.hpp"
 #include "orchestration/session.hpp"
 
 #include <functional>
-#include <map>
+#include <optional>
 #include <set>
 #include <utility>
 #include <vector>
@@ -36,7 +37,6 @@ public:
   static inline const char* name = "session";
   using pointer = session_handle::stateful_pointer<session_state>;
   using answer_promise = caf::typed_response_promise<ipc::session_answer>;
-  using done_promise = caf::typed_response_promise<done>;
 
   explicit session_state(pointer self) : self_(self) {}
 
@@ -48,7 +48,7 @@ public:
   caf::result<done> abort();
   caf::result<done> end();
   caf::result<ipc::session_follow_result> follow(const follow_session& what);
-  void unfollow(const caf::actor& who);
+  void unfollow(const caf::actor& who) { followers_->remove(who.address()); }
   void events_were_taken(std::size_t bytes);
 
   void worker_started();
@@ -57,7 +57,7 @@ public:
   void worker_ended(const broker_ended& what);
 
   void on_task_overdue(const task_overdue& t);
-  void on_wait_overdue(std::uint64_t number);
+  void on_wait_overdue(std::uint64_t number) { waiters_.wait_overdue(number); }
   void on_abort_overdue(std::uint64_t number);
   void on_start_overdue();
   void on_flush_due();
@@ -67,24 +67,11 @@ public:
   void crashed();
 
 private:
-  struct waiter { // of a task
-    answer_promise promise;
-    caf::actor_addr client;
-    bool background = false;
-    bool ends_session = false;
-  };
-  struct settle_waiter {
-    answer_promise promise;
-    caf::actor_addr client;
-  };
-
   void start_worker();
   session_handle me() const { return caf::actor_cast<session_handle>(self_); }
   orchestration::instant now() const { return services_.now(); }
   void apply(orchestration::session_effects e);
   void keep_events(std::vector<orchestration::session_event>& events);
-  void tell_followers(shared_lines fresh, std::uint64_t first);
-  void feed(const caf::actor& who, follower_feed& f);
   void answer_task(orchestration::answer& a);
   void answer_settled();
   void keep_document();
@@ -92,6 +79,8 @@ private:
   void watch_client(const caf::strong_actor_ptr& who);
   void client_gone(const caf::actor_addr& who);
   ipc::session_answer answer_with(std::optional<std::string> text) const;
+  result<ipc::session_answer> answer_of(result<std::string> outcome) const;
+  followers::services follower_services();
   error failure_of_document() const;
 
   pointer self_;
@@ -103,15 +92,9 @@ private:
   watches watches_;
   std::set<caf::actor_addr> watched_;
 
-  orchestration::event_buffer events_;
-  std::map<caf::actor, follower_feed> followers_;
-
+  std::optional<followers> followers_;
+  session_waiters waiters_;
   orchestration::task_id last_task_ = 0;
-  std::map<orchestration::task_id, waiter> tasks_;
-  std::uint64_t last_wait_ = 0;
-  std::map<std::uint64_t, settle_waiter> waits_;
-  std::vector<done_promise> aborts_;
-  std::vector<done_promise> ends_;
   // The answer of a session that ends with its task: given when the tree is gone.
   std::optional<std::pair<answer_promise, result<std::string>>> last_answer_;
   bool asked_to_start_ = false;

@@ -2,59 +2,60 @@
 
 #include "actors/failures.hpp"
 #include "actors/replay.hpp"
-#include "orchestration/handoff.hpp"
 #include "orchestration/json_text.hpp"
-#include "orchestration/session_id.hpp"
 
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <set>
 
 namespace piorch::actors {
 
 using orchestration::session_document;
 
+namespace {
+constexpr const char* crash_text = "internal error in the session";
+} // namespace
+
 void supervisor_state::begin(supervisor_services services) {
   services_ = std::move(services);
-  services_.journal->recover(services_.now());
-  services_.journal->prune(services_.keep, services_.now());
-  for (auto& d : services_.journal->ended()) {
-    const auto id = d.id;
-    ended_[id] = std::make_shared<const session_document>(std::move(d));
-  }
+  look_into_journal();
+  forget_old();
 }
 
 // -- finding ----------------------------------------------------------------------
 
+// What other orchestrators have ended or, dying, left behind, and what they forgot.
+void supervisor_state::look_into_journal() {
+  services_.journal->recover(services_.now());
+  std::set<std::string> there;
+  for (auto& d : services_.journal->ended()) {
+    there.insert(d.id);
+    if (!sessions_.get(d.id))
+      sessions_.put(std::make_shared<const session_document>(std::move(d)));
+  }
+  for (const auto& d : sessions_.since({}).sessions)
+    if (live_.count(d->id) == 0 && there.count(d->id) == 0)
+      sessions_.forget(d->id);
+  announce();
+}
+
 result<std::string> supervisor_state::find(const std::string& reference) {
-  const auto look = [&] {
-    std::vector<orchestration::session_entry> all;
-    for (const auto& [id, s] : live_)
-      all.push_back({id, s.document->name, is_live(s.document->state)});
-    for (const auto& [id, d] : ended_)
-      all.push_back({id, d->name, false});
-    return orchestration::find_session(all, reference);
-  };
-  auto found = look();
+  auto found = sessions_.find(reference);
   if (found)
     return found;
-  // It may have ended under another orchestrator.
-  for (auto& d : services_.journal->ended())
-    if (live_.count(d.id) == 0) {
-      const auto id = d.id;
-      ended_[id] = std::make_shared<const session_document>(std::move(d));
-    }
-  return look();
+  look_into_journal();
+  return sessions_.find(reference);
 }
 
 session_handle supervisor_state::live_actor(const std::string& id) const {
   const auto i = live_.find(id);
-  return i == live_.end() ? session_handle() : i->second.actor;
+  return i == live_.end() || i->second.retires ? session_handle() : i->second.actor;
 }
 
 result<session_document> supervisor_state::document_of(const std::string& id) const {
-  if (const auto i = live_.find(id); i != live_.end())
-    return *i->second.document;
+  if (live_.count(id) != 0)
+    return *sessions_.get(id);
   return services_.journal->read(id); // with its whole text
 }
 
@@ -67,108 +68,6 @@ error supervisor_state::ended(const std::string& id) const {
   return {failure::session_stopped, "session " + id + " has ended"};
 }
 
-// -- making -----------------------------------------------------------------------
-
-caf::result<ipc::session_answer> supervisor_state::start(const ipc::session_start_params& p) {
-  wish w;
-  w.task = p.task;
-  w.cwd = p.cwd;
-  w.model = p.model;
-  w.tools = p.tools;
-  w.name = p.name;
-  w.env = p.env;
-  w.timeout = p.timeout;
-  w.background = p.background;
-  w.ends_with_task = !p.background;
-  w.follow = p.follow;
-  return make(std::move(w));
-}
-
-caf::result<ipc::session_answer> supervisor_state::handoff(const ipc::session_handoff_params& p) {
-  const auto parent = find(p.session_id);
-  if (!parent)
-    return refusal(parent.failed());
-  const auto d = document_of(*parent);
-  if (!d)
-    return refusal(d.failed());
-  wish w;
-  w.task = orchestration::handoff_task(d->text, p.task);
-  w.cwd = p.cwd.value_or(d->cwd);
-  w.parent_id = d->id;
-  w.parent_depth = d->depth;
-  w.model = p.model;
-  w.tools = p.tools;
-  w.name = p.name;
-  w.env = p.env;
-  w.timeout = p.timeout;
-  w.background = p.background;
-  w.follow = p.follow;
-  return make(std::move(w));
-}
-
-caf::result<ipc::session_answer> supervisor_state::make(wish w) {
-  auto made = make_session(w);
-  if (!made)
-    return refusal(made.failed());
-  return self_->delegate(
-      *made, run_task{std::move(w.task), w.timeout, w.background, w.ends_with_task, w.follow});
-}
-
-result<session_handle> supervisor_state::make_session(wish& w) {
-  if (stopping_)
-    return error{failure::cancelled, "the orchestrator is ending"};
-  if (w.name) {
-    if (auto ok = orchestration::check_session_name(*w.name); !ok)
-      return ok.failed();
-    for (const auto& [id, s] : live_)
-      if (s.document->name == *w.name)
-        return error{failure::usage, "a live session is called " + *w.name + " already"};
-  }
-  const auto now = services_.now();
-  orchestration::session_spec spec;
-  spec.id = orchestration::make_session_id(now, services_.random());
-  const auto depth = slots_.take(spec.id, w.parent_depth);
-  if (!depth)
-    return depth.failed();
-  const auto give_back = [&](const error& why) {
-    slots_.tree_gone(spec.id);
-    return why;
-  };
-  auto worker = services_.prepare_worker({spec.id, w.cwd, w.model.value_or(""), w.tools, w.env});
-  if (!worker)
-    return give_back(worker.failed());
-  session_document d;
-  d.id = spec.id;
-  d.name = spec.name = w.name.value_or("");
-  d.parent_id = spec.parent_id = w.parent_id;
-  d.depth = spec.depth = *depth;
-  d.cwd = spec.cwd = w.cwd;
-  d.model = spec.model = w.model.value_or("");
-  d.task = w.task;
-  d.created_at = d.updated_at = now;
-  spec.providers = std::move(worker->providers);
-  forget_old();
-  auto log = services_.journal->create(d);
-  if (!log)
-    return give_back({failure::fault,
-                      "the session cannot be kept in the state directory: " + log.failed().text});
-
-  session_services s;
-  s.now = services_.now;
-  s.start_worker = std::move(worker->start);
-  s.approval = services_.approval;
-  s.read_events = [j = services_.journal, id = d.id](std::uint64_t from) {
-    return j->follow(id, from);
-  };
-  auto& entry = live_[d.id];
-  entry.document = std::make_shared<const session_document>(d);
-  entry.actor = self_->spawn(session_actor, std::move(spec),
-                             std::make_shared<orchestration::event_log>(std::move(*log)),
-                             std::move(s), caf::actor_cast<session_owner_handle>(self_));
-  watches_.add(self_, entry.actor, [this, id = d.id](const caf::error&) { session_down(id); });
-  return entry.actor;
-}
-
 // -- asking -----------------------------------------------------------------------
 
 caf::result<ipc::session_answer>
@@ -179,7 +78,7 @@ supervisor_state::follow_up(const ipc::session_follow_up_params& p) {
   const auto actor = live_actor(*id);
   if (!actor)
     return refusal(ended(*id));
-  return self_->delegate(actor, run_task{p.task, p.timeout, p.background, false, p.follow});
+  return self_->delegate(actor, run_task{p, false});
 }
 
 caf::result<ipc::session_answer> supervisor_state::wait(const ipc::session_wait_params& p) {
@@ -201,24 +100,52 @@ caf::result<ipc::session_answer> supervisor_state::wait(const ipc::session_wait_
 
 caf::result<ipc::session_status_result>
 supervisor_state::status(const ipc::session_status_params& p) {
-  ipc::session_status_result out;
+  auto exact = p;
   if (p.session_id) {
-    const auto id = find(*p.session_id);
+    auto id = find(*p.session_id);
     if (!id)
       return refusal(id.failed());
-    const auto d = document_of(*id);
+    exact.session_id = std::move(*id);
+  } else if (!p.after) {
+    look_into_journal();
+  }
+  if (p.after && !sessions_.has_news(*p.after, exact.session_id.value_or("")))
+    return watching_.add(self_, watches_, exact);
+  auto answer = status_after(exact);
+  return answer ? caf::result<ipc::session_status_result>(std::move(*answer))
+                : refusal(answer.failed());
+}
+
+result<ipc::session_status_result>
+supervisor_state::status_after(const ipc::session_status_params& p) const {
+  ipc::session_status_result out;
+  out.revision = sessions_.revision();
+  if (p.session_id) {
+    const auto d = document_of(*p.session_id);
     if (!d)
-      return refusal(d.failed());
+      return d.failed();
     out.sessions.push_back(orchestration::dump(to_json(*d)));
     return out;
   }
-  (void)find(""); // looks at what other orchestrators have ended meanwhile
-  for (const auto& [id, d] : ended_)
-    if (live_.count(id) == 0)
-      out.sessions.push_back(orchestration::dump(to_summary(*d)));
-  for (const auto& [id, s] : live_)
-    out.sessions.push_back(orchestration::dump(to_summary(*s.document)));
+  const auto news = sessions_.since(p.after);
+  out.all = news.all;
+  for (const auto& d : news.sessions)
+    out.sessions.push_back(orchestration::dump(to_summary(*d)));
   return out;
+}
+
+void supervisor_state::put(session_document d) {
+  sessions_.put(std::make_shared<const session_document>(std::move(d)));
+  announce();
+}
+
+// To those who wait for a change.
+void supervisor_state::announce() {
+  using answer = std::optional<result<ipc::session_status_result>>;
+  watching_.changed([&](const ipc::session_status_params& p) {
+    return sessions_.has_news(*p.after, p.session_id.value_or("")) ? answer(status_after(p))
+                                                                   : answer();
+  });
 }
 
 caf::result<done> supervisor_state::abort(const ipc::session_abort_params& p) {
@@ -305,8 +232,9 @@ void supervisor_state::changed(const session_changed& m) {
   const auto i = live_.find(m.document->id);
   if (i == live_.end())
     return;
-  i->second.document = m.document;
-  if (!is_live(m.document->state) && i->second.actor)
+  sessions_.put(m.document);
+  announce();
+  if (!is_live(m.document->state) && i->second.actor && !std::exchange(i->second.retires, true))
     tell(self_, i->second.actor, retire_session{}); // after all that was passed on to it
 }
 
@@ -323,13 +251,12 @@ void supervisor_state::session_down(const std::string& id) {
   if (i == live_.end())
     return;
   i->second.actor = nullptr;
-  if (is_live(i->second.document->state)) {
+  if (auto d = *sessions_.get(id); is_live(d.state)) {
     // It crashed. Its broker ends without it; what it had told stays.
-    auto d = *i->second.document;
     d.state = orchestration::session_state::failed;
-    d.error = "internal error in the session";
+    d.error = crash_text;
     d.ended_at = d.updated_at = services_.now();
-    i->second.document = std::make_shared<const session_document>(std::move(d));
+    put(std::move(d));
   }
   free_if_gone(id);
 }
@@ -346,14 +273,14 @@ void supervisor_state::free_if_gone(const std::string& id) {
   const auto i = live_.find(id);
   if (i->second.actor || i->second.broker_lives)
     return;
-  auto d = *i->second.document;
-  if (d.error == "internal error in the session")
+  auto d = *sessions_.get(id);
+  if (d.error == crash_text)
     services_.journal->recover(services_.now()); // its journal is nobody's now
   d.text = orchestration::bounded(d.text, limits::status_text_bytes);
   d.task = orchestration::bounded(d.task, limits::status_text_bytes);
-  ended_[id] = std::make_shared<const session_document>(std::move(d));
   live_.erase(i);
   slots_.tree_gone(id);
+  put(std::move(d));
   if (slots_.taken() == 0)
     for (auto& p : std::exchange(stoppers_, {}))
       p.deliver(done{});
@@ -361,7 +288,7 @@ void supervisor_state::free_if_gone(const std::string& id) {
 
 void supervisor_state::forget_old() {
   for (const auto& id : services_.journal->prune(services_.keep, services_.now()))
-    ended_.erase(id);
+    sessions_.forget(id);
 }
 
 // -- the table of messages ----------------------------------------------------------

@@ -2,10 +2,14 @@
 // whether there is a slot, and it never does work for a session: requests about a
 // live one are passed on to its actor, those about an ended one are answered
 // from the journal.
+//
+// supervisor.cpp: what clients ask and sessions say; supervisor_make.cpp: new sessions.
 #pragma once
 
+#include "actors/change_waiters.hpp"
 #include "actors/session.hpp"
 #include "orchestration/journal.hpp"
+#include "orchestration/session_list.hpp"
 #include "orchestration/slots.hpp"
 
 #include <array>
@@ -78,31 +82,35 @@ public:
 private:
   struct live_session {
     session_handle actor; // nothing: it has ended, its broker lives
-    std::shared_ptr<const orchestration::session_document> document;
+    bool retires = false; // it takes no more questions: the journal has all of it
     bool broker_lives = false;
   };
   // A session that is to be made.
   struct wish {
-    std::string task;
+    ipc::session_task task;
+    ipc::session_worker worker;
     std::string cwd;
-    std::string parent_id;
+    std::string parent_id = {};
     unsigned parent_depth = 0;
-    std::optional<std::string> model;
-    std::optional<std::vector<std::string>> tools;
-    std::optional<std::string> name;
-    std::optional<ipc::environment> env;
-    std::optional<std::chrono::milliseconds> timeout;
-    bool background = false;
     bool ends_with_task = false;
-    bool follow = false;
   };
 
   caf::result<ipc::session_answer> make(wish w);
-  result<session_handle> make_session(wish& w);
+  result<session_handle> make_session(const wish& w);
+  result<session_handle> make_in_slot(const wish& w, orchestration::session_spec spec);
+  result<done> may_make(const wish& w) const;
+  session_services services_of(const std::string& id,
+                               decltype(prepared_worker::start) start_worker) const;
+
+  void look_into_journal();
   result<std::string> find(const std::string& reference);
   session_handle live_actor(const std::string& id) const;
   result<orchestration::session_document> document_of(const std::string& id) const;
   error ended(const std::string& id) const;
+
+  result<ipc::session_status_result> status_after(const ipc::session_status_params& p) const;
+  void put(orchestration::session_document d);
+  void announce();
   void session_down(const std::string& id);
   void broker_down(const std::string& id);
   void free_if_gone(const std::string& id);
@@ -113,8 +121,8 @@ private:
   orchestration::slots slots_;
   watches watches_;
   std::map<std::string, live_session> live_;
-  // Summaries of what has ended, by id.
-  std::map<std::string, std::shared_ptr<const orchestration::session_document>> ended_;
+  orchestration::session_list sessions_; // of what has ended: summaries
+  change_waiters<ipc::session_status_params, ipc::session_status_result> watching_;
   std::vector<replay_handle> replays_;
   std::vector<caf::typed_response_promise<done>> stoppers_; // wait until nothing is alive
   bool stopping_ = false;

@@ -10,10 +10,13 @@
 #include "actors/approval_desk.hpp"
 #include "actors/client.hpp"
 #include "actors/keeper.hpp"
+#include "actors/sandbox_list.hpp"
+#include "config/settings.hpp"
 #include "ipc/instance.hpp"
 #include "ipc/listener.hpp"
 #include "ipc/unique_fd.hpp"
 
+#include <atomic>
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
@@ -36,6 +39,8 @@ struct system_options {
   // Makes the supervisor; none: no sessions.
   std::function<supervisor_handle(caf::actor_system&, broker_starter, approval_desk_handle)>
       make_supervisor;
+  // The trusted settings as they are now; none: the defaults, and no workers of pi-subagents.
+  std::function<result<config::settings>()> settings;
 };
 
 class orchestrator {
@@ -54,6 +59,8 @@ private:
   };
   explicit orchestrator(system_options options);
   void greet(ipc::unique_fd in, ipc::unique_fd out);
+  result<client_services::supervision> supervise(const ipc::worker_supervise_params& what,
+                                                 const caf::actor& client);
   void watch_signals(const sigset_t& end_signals);
   void end_in_order();
 
@@ -68,6 +75,9 @@ private:
   supervisor_handle supervisor_;
   keeper_handle keeper_;
   approval_desk_handle desk_;
+  sandbox_list_handle sandboxes_;
+  broker_starter start_broker_; // has what it starts listed there
+  std::atomic<std::uint64_t> last_command_{0};
   std::promise<void> over_;
   std::once_flag over_once_;
   std::thread thread_;

@@ -19,6 +19,9 @@ inline constexpr std::uint64_t sandbox_processes = 4096;   // ours: make -j and 
 inline constexpr std::uint64_t sandbox_memory_mib = 16384; // ours: a big link job fits
 inline constexpr std::uint16_t http_proxy_port = 41080;    // ours: above what dev servers use
 inline constexpr std::uint16_t socks_proxy_port = 41081;   // ours
+constexpr bool is_proxy_port(std::uint64_t port) {
+  return port == http_proxy_port || port == socks_proxy_port;
+}
 
 // Bounds of the configuration file; all but the first are ours.
 inline constexpr std::uint64_t sandbox_processes_max = 4194304; // the kernel's PID_MAX_LIMIT
@@ -36,10 +39,11 @@ inline constexpr std::size_t json_values = 200'000;              // an environme
 inline constexpr std::size_t client_queue_bytes = 1u << 20;      // unread: reading stops
 inline constexpr std::size_t client_queue_bytes_max = 64u << 20; // unread: the client is dropped
 inline constexpr std::size_t client_requests = 4096;             // in flight per client
-inline constexpr std::size_t follower_window_bytes = 1u << 20;   // unread events per follower
-inline constexpr std::size_t channel_window_bytes = 256u << 10;  // unread output per broker
-inline constexpr std::size_t channel_queue_bytes = 64u << 20;    // unread frames: a job is 32 MiB
-inline constexpr std::size_t channel_chunk_bytes = 64u << 10;    // largest data frame
+inline constexpr std::size_t list_watchers = 256;              // that wait for a change of one list
+inline constexpr std::size_t follower_window_bytes = 1u << 20; // unread events per follower
+inline constexpr std::size_t channel_window_bytes = 256u << 10; // unread output per broker
+inline constexpr std::size_t channel_queue_bytes = 64u << 20;   // unread frames: a job is 32 MiB
+inline constexpr std::size_t channel_chunk_bytes = 64u << 10;   // largest data frame
 inline constexpr std::chrono::seconds start_timeout{10}; // a started orchestrator answers by then
 
 // Subagent sessions (ours; docs/protocol.md says them to others).
@@ -59,8 +63,8 @@ inline constexpr std::chrono::milliseconds delta_event_delay{50}; // text is gat
 inline constexpr std::chrono::seconds worker_start_timeout{60};   // Pi needs 0.5 s, alone
 inline constexpr std::chrono::seconds abort_grace{10}; // Pi answers in ms; then the worker is ended
 inline constexpr std::size_t session_name_bytes = 64;  //
-inline constexpr std::size_t journal_bytes = 64u << 20;      // events of one session on disk
-inline constexpr std::size_t event_buffer_bytes = 1u << 20;  // the newest, in memory
-inline constexpr std::size_t event_batch_bytes = 256u << 10; // handed to one follower at a time
+inline constexpr std::size_t journal_bytes = 64u << 20;     // events of one session on disk
+inline constexpr std::size_t event_buffer_bytes = 1u << 20; // the newest, in memory
+inline constexpr std::size_t event_batch_bytes = 64u << 10; // written to a follower at a time
 
 } // namespace piorch::limits

@@ -26,6 +26,8 @@ inline constexpr std::size_t dns_lookups = 512; // in flight, one socket each
 inline constexpr std::size_t relay_pipes = 64;  // lent at a time, 256 KiB each
 inline constexpr std::size_t relay_pipe_bytes = 256u << 10;
 inline constexpr std::size_t relay_buffer_bytes = 64u << 10;
+// Where workers of pi-subagents ask for a seat, inside their lead's sandbox.
+inline constexpr std::uint16_t nested_workers_port = 41082;
 inline constexpr std::size_t pending_approvals = 64; // per sandbox; the next is denied unasked
 
 } // namespace piorch::limits

@@ -131,6 +131,14 @@ result<bool> client::transfer(std::optional<clock::time_point> until, int wake,
 }
 
 result<client::incoming> client::receive(std::optional<clock::time_point> until, int wake) {
+  if (kept_.empty())
+    return receive_new(until, wake);
+  incoming in{incoming::kind::message, std::move(kept_.front())};
+  kept_.pop_front();
+  return in;
+}
+
+result<client::incoming> client::receive_new(std::optional<clock::time_point> until, int wake) {
   woken_ = false;
   for (;;) {
     while (const auto line = lines_.next()) {
@@ -147,6 +155,30 @@ result<client::incoming> client::receive(std::optional<clock::time_point> until,
       return std::move(moved).failed();
     if (!*moved)
       return incoming{woken_ ? incoming::kind::woken : incoming::kind::too_late, {}};
+  }
+}
+
+client::from_one client::receive_any(const std::vector<client*>& peers,
+                                     std::optional<clock::time_point> until,
+                                     const std::vector<pollfd>& others) {
+  for (;;) {
+    std::vector<pollfd> ready;
+    for (std::size_t i = 0; i < peers.size(); ++i) {
+      auto in = peers[i]->receive(clock::now()); // what is here already
+      if (!in || in->what == incoming::kind::message)
+        return {i, std::move(in)};
+      const short interest = static_cast<short>(POLLIN | (peers[i]->out_.empty() ? 0 : POLLOUT));
+      ready.push_back({peers[i]->socket_.get(), interest, 0});
+    }
+    ready.insert(ready.end(), others.begin(), others.end());
+    const int count = ::poll(ready.data(), ready.size(), milliseconds_until(until));
+    if (count < 0 && errno != EINTR)
+      return {ready.size(), fault("poll")};
+    if (count == 0)
+      return {ready.size(), incoming{incoming::kind::too_late, {}}};
+    for (std::size_t i = peers.size(); count > 0 && i < ready.size(); ++i)
+      if (ready[i].revents != 0)
+        return {i, incoming{incoming::kind::woken, {}}};
   }
 }
 
@@ -177,7 +209,7 @@ result<nlohmann::json> client::call(const rpc_call& what, std::chrono::milliseco
   const auto until = clock::now() + limit;
   const long long id = request(what);
   for (;;) {
-    auto in = receive(until);
+    auto in = receive_new(until, -1);
     if (!in)
       return std::move(in).failed();
     if (in->what == incoming::kind::too_late)
@@ -187,6 +219,8 @@ result<nlohmann::json> client::call(const rpc_call& what, std::chrono::milliseco
       return std::move(*answered);
     if (on_other)
       on_other(in->message);
+    else
+      kept_.push_back(std::move(in->message));
   }
 }
 

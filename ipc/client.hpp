@@ -11,9 +11,12 @@
 #include "ipc/unique_fd.hpp"
 
 #include <chrono>
+#include <deque>
 #include <functional>
 #include <optional>
+#include <poll.h>
 #include <string>
+#include <vector>
 
 namespace piorch::ipc {
 
@@ -47,14 +50,18 @@ public:
   // The next message. `wake`: a further descriptor to wait for, or -1.
   // failure::unreachable when the connection is lost.
   result<incoming> receive(std::optional<clock::time_point> until = {}, int wake = -1);
-  // For a poll() of the caller's own over several clients: when it is readable,
-  // receive() has something to do. What was received already does not show there.
-  int descriptor() const noexcept { return socket_.get(); }
+  // The next message of any of several connections, or how one was lost. `index` says
+  // whose; beyond the peers: which of `others` (events to wait for filled in) is ready,
+  // with kind::woken. Nobody's when the deadline has passed.
+  struct from_one;
+  static from_one receive_any(const std::vector<client*>& peers,
+                              std::optional<clock::time_point> until = {},
+                              const std::vector<pollfd>& others = {});
   // Writes what is queued.
   result<done> flush(clock::time_point until);
 
-  // Sends and waits for the answer; what else arrives goes to on_other (dropped
-  // without one). An error answer comes back as the failure it was.
+  // Sends and waits for the answer; what else arrives goes to on_other, or without one to
+  // the next receive(). An error answer comes back as the failure it was.
   result<nlohmann::json> call(const rpc_call& call, std::chrono::milliseconds limit);
   std::function<void(rpc_message&)> on_other;
 
@@ -62,16 +69,23 @@ public:
   static std::optional<result<nlohmann::json>> answer_to(long long id, rpc_message& message);
 
 private:
+  result<incoming> receive_new(std::optional<clock::time_point> until, int wake);
   result<bool> transfer(std::optional<clock::time_point> until, int wake, bool stop_when_sent);
   result<done> write_some();
   result<done> read_some();
 
   unique_fd socket_;
   line_buffer lines_;
+  std::deque<rpc_message> kept_; // came while call() waited for its answer
   std::string out_;
   std::size_t written_ = 0;
   long long next_id_ = 1;
   bool woken_ = false;
+};
+
+struct client::from_one {
+  std::size_t index;
+  result<incoming> what;
 };
 
 } // namespace piorch::ipc

@@ -18,6 +18,12 @@
 
 namespace piorch::ipc {
 
+// The other direction: what is not there is not written.
+template <class T> void put(nlohmann::json& out, const char* name, const std::optional<T>& value) {
+  if (value)
+    out[name] = *value;
+}
+
 class fields {
 public:
   // `where` prefixes field names in errors ("client.").

@@ -58,13 +58,11 @@ result<done> listener::bind() {
   if (!socket)
     return fault("cannot make a socket");
   ::unlinkat(dir_.fd(), (name_ + ".sock").c_str(), 0); // we hold the lock: nobody serves it
-  // The directory's mode is the wall; the socket's own is a second one.
-  const mode_t before = ::umask(0177);
-  const int bound = ::bind(socket.get(), reinterpret_cast<sockaddr*>(&address), sizeof address);
-  const int bind_error = errno;
-  ::umask(before);
-  if (bound != 0)
-    return fault("cannot bind " + dir_.path() + "/" + name_ + ".sock", bind_error);
+  // The directory's mode is the wall; the socket's own is a second one. (Linux takes it from
+  // the unbound socket; a umask would be every thread's.)
+  (void)!::fchmod(socket.get(), 0600);
+  if (::bind(socket.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) != 0)
+    return fault("cannot bind " + dir_.path() + "/" + name_ + ".sock");
   if (::listen(socket.get(), backlog) != 0)
     return fault("cannot listen on " + dir_.path() + "/" + name_ + ".sock");
   // Changes nothing, but whoever watches the directory sees that it can connect now.

@@ -1,43 +1,148 @@
-// The calls: params of every method, both directions.
+// The calls: params of every method, both directions. Most are a list of members;
+// reading and writing follow from it.
 #include "ipc/protocol.hpp"
 
 #include "ipc/fields.hpp"
 
-#include <algorithm>
+#include <array>
+#include <tuple>
 
 namespace piorch::ipc {
 
 namespace {
 
 using nlohmann::json;
+using seconds_field = std::optional<std::chrono::milliseconds>;
 
-template <class T> result<rpc_call> finish(fields& in, T&& call) {
-  in.no_others();
-  if (in.failed())
-    return in.failure_of();
-  return rpc_call(std::forward<T>(call));
+// What a string has to be; other types say it themselves.
+enum class rule { text, id, path, task };
+
+template <class Owner, class Value> struct member {
+  constexpr member(const char* n, Value Owner::*a, rule h = rule::text) : name(n), at(a), how(h) {}
+  const char* name;
+  Value Owner::*at;
+  rule how;
+};
+
+std::string read_string(fields& in, const char* name, rule how) {
+  if (how == rule::id)
+    return in.id(name);
+  if (how == rule::path)
+    return in.path(name);
+  auto text = in.text(name);
+  if (how == rule::task && text.empty())
+    in.fail(name, "a string that is not empty");
+  return text;
 }
 
-template <class T> void put(json& out, const char* name, const std::optional<T>& value) {
+// --- one member, by its type ---
+
+void take(fields& in, const char* name, rule how, std::string& to) {
+  to = read_string(in, name, how);
+}
+void take(fields& in, const char* name, rule how, std::optional<std::string>& to) {
+  if (in.find(name))
+    to = read_string(in, name, how);
+}
+void take(fields& in, const char* name, rule, bool& to) { to = in.flag(name); }
+void take(fields& in, const char* name, rule, std::uint64_t& to) { to = in.count(name); }
+void take(fields& in, const char* name, rule, std::optional<std::uint64_t>& to) {
+  if (in.find(name))
+    to = in.count(name);
+}
+void take(fields& in, const char* name, rule, seconds_field& to) { to = in.maybe_seconds(name); }
+void take(fields& in, const char* name, rule, std::optional<std::vector<std::string>>& to) {
+  to = in.maybe_texts(name);
+}
+void take(fields& in, const char* name, rule, std::optional<environment>& to) {
+  to = in.maybe_environment(name);
+}
+
+void give(json& out, const char* name, const std::string& value) { out[name] = value; }
+void give(json& out, const char* name, std::uint64_t value) { out[name] = value; }
+void give(json& out, const char* name, bool value) {
   if (value)
-    out[name] = *value;
+    out[name] = true;
 }
-void put_seconds(json& out, const std::optional<std::chrono::milliseconds>& value) {
+void give(json& out, const char* name, const seconds_field& value) {
   if (value)
-    out["timeoutSeconds"] = static_cast<double>(value->count()) / 1000;
+    out[name] = static_cast<double>(value->count()) / 1000;
+}
+template <class T> void give(json& out, const char* name, const std::optional<T>& value) {
+  put(out, name, value);
 }
 
-std::string need_task(fields& in) {
-  std::string task = in.text("task");
-  if (task.empty())
-    in.fail("task", "a string that is not empty");
-  return task;
+// --- the members of each call ---
+
+constexpr std::tuple task_members{member{"task", &session_task::task, rule::task},
+                                  member{"background", &session_task::background},
+                                  member{"follow", &session_task::follow},
+                                  member{"timeoutSeconds", &session_task::timeout}};
+constexpr std::tuple worker_members{
+    member{"model", &session_worker::model}, member{"tools", &session_worker::tools},
+    member{"name", &session_worker::name}, member{"env", &session_worker::env}};
+
+constexpr auto members_of(const command_cancel_params*) {
+  return std::tuple{member{"id", &command_cancel_params::id, rule::id}};
+}
+constexpr auto members_of(const command_list_params*) {
+  return std::tuple{member{"after", &command_list_params::after}};
+}
+constexpr auto members_of(const command_report_params*) {
+  return std::tuple{member{"id", &command_report_params::id, rule::id}};
+}
+constexpr auto members_of(const session_start_params*) {
+  return std::tuple_cat(task_members, worker_members,
+                        std::tuple{member{"cwd", &session_start_params::cwd, rule::path}});
+}
+constexpr auto members_of(const session_follow_up_params*) {
+  using p = session_follow_up_params;
+  return std::tuple_cat(std::tuple{member{"sessionId", &p::session_id, rule::id}}, task_members);
+}
+constexpr auto members_of(const session_handoff_params*) {
+  using p = session_handoff_params;
+  return std::tuple_cat(
+      std::tuple{member{"sessionId", &p::session_id, rule::id}, member{"cwd", &p::cwd, rule::path}},
+      task_members, worker_members);
+}
+constexpr auto members_of(const session_wait_params*) {
+  using p = session_wait_params;
+  return std::tuple{member{"sessionId", &p::session_id, rule::id},
+                    member{"timeoutSeconds", &p::timeout}};
+}
+constexpr auto members_of(const session_status_params*) {
+  using p = session_status_params;
+  return std::tuple{member{"sessionId", &p::session_id, rule::id}, member{"after", &p::after}};
+}
+constexpr auto members_of(const session_abort_params*) {
+  return std::tuple{member{"sessionId", &session_abort_params::session_id, rule::id}};
+}
+constexpr auto members_of(const session_follow_params*) {
+  using p = session_follow_params;
+  return std::tuple{member{"sessionId", &p::session_id, rule::id}, member{"from", &p::from}};
+}
+constexpr auto members_of(const session_unfollow_params*) {
+  return std::tuple{member{"sessionId", &session_unfollow_params::session_id, rule::id}};
+}
+constexpr auto members_of(const approval_list_params*) {
+  return std::tuple{member{"after", &approval_list_params::after}};
+}
+constexpr auto members_of(const shutdown_params*) { return std::tuple{}; }
+
+// --- those that are more than a list of members ---
+
+template <class P> void read_members(fields& in, P& p) {
+  std::apply([&](const auto&... m) { (take(in, m.name, m.how, p.*m.at), ...); },
+             members_of(static_cast<P*>(nullptr)));
+}
+template <class P> json write_members(const P& p) {
+  json out = json::object();
+  std::apply([&](const auto&... m) { (give(out, m.name, p.*m.at), ...); },
+             members_of(static_cast<const P*>(nullptr)));
+  return out;
 }
 
-// --- initialize ---
-result<rpc_call> read_initialize(const json& params) {
-  fields in(params);
-  initialize_params p;
+void read_members(fields& in, initialize_params& p) {
   const auto* version = in.need("protocolVersion", "1");
   if (version && *version != protocol_version)
     in.fail("protocolVersion", "1, the only version this server speaks");
@@ -53,18 +158,14 @@ result<rpc_call> read_initialize(const json& params) {
     p.approvals = c.flag("approvals");
     in.absorb(c);
   }
-  return finish(in, std::move(p));
 }
-json write_call(const initialize_params& p) {
+json write_members(const initialize_params& p) {
   return {{"protocolVersion", p.version},
           {"client", {{"name", p.client_name}, {"version", p.client_version}}},
           {"capabilities", {{"approvals", p.approvals}}}};
 }
 
-// --- command ---
-result<rpc_call> read_command_run(const json& params) {
-  fields in(params);
-  command_run_params p;
+void read_members(fields& in, command_run_params& p) {
   p.id = in.id("id");
   p.command = in.maybe_text("command");
   const auto argv = in.maybe_texts("argv");
@@ -86,223 +187,75 @@ result<rpc_call> read_command_run(const json& params) {
     else
       in.fail("stdin", "a string");
   }
-  return finish(in, std::move(p));
 }
-json write_call(const command_run_params& p) {
+json write_members(const command_run_params& p) {
   json out{{"id", p.id}, {"cwd", p.cwd}};
   put(out, "command", p.command);
   if (!p.command)
     out["argv"] = p.argv;
   put(out, "env", p.env);
   put(out, "shell", p.shell);
-  put_seconds(out, p.timeout);
+  give(out, "timeoutSeconds", p.timeout);
   put(out, "stdin", p.input);
   return out;
 }
 
-result<rpc_call> read_command_cancel(const json& params) {
-  fields in(params);
-  command_cancel_params p{in.id("id")};
-  return finish(in, std::move(p));
-}
-json write_call(const command_cancel_params& p) { return {{"id", p.id}}; }
-
-// --- session ---
-result<rpc_call> read_session_start(const json& params) {
-  fields in(params);
-  session_start_params p;
-  p.task = need_task(in);
-  p.cwd = in.path("cwd");
-  p.model = in.maybe_text("model");
-  p.tools = in.maybe_texts("tools");
-  p.name = in.maybe_text("name");
-  p.background = in.flag("background");
-  p.follow = in.flag("follow");
-  p.env = in.maybe_environment("env");
-  p.timeout = in.maybe_seconds("timeoutSeconds");
-  return finish(in, std::move(p));
-}
-json write_call(const session_start_params& p) {
-  json out{{"task", p.task}, {"cwd", p.cwd}, {"background", p.background}};
-  if (p.follow)
-    out["follow"] = true;
-  put(out, "model", p.model);
-  put(out, "tools", p.tools);
-  put(out, "name", p.name);
-  put(out, "env", p.env);
-  put_seconds(out, p.timeout);
-  return out;
-}
-
-result<rpc_call> read_session_follow_up(const json& params) {
-  fields in(params);
-  session_follow_up_params p;
-  p.session_id = in.id("sessionId");
-  p.task = need_task(in);
-  p.background = in.flag("background");
-  p.follow = in.flag("follow");
-  p.timeout = in.maybe_seconds("timeoutSeconds");
-  return finish(in, std::move(p));
-}
-json write_call(const session_follow_up_params& p) {
-  json out{{"sessionId", p.session_id}, {"task", p.task}, {"background", p.background}};
-  if (p.follow)
-    out["follow"] = true;
-  put_seconds(out, p.timeout);
-  return out;
-}
-
-result<rpc_call> read_session_handoff(const json& params) {
-  fields in(params);
-  session_handoff_params p;
-  p.session_id = in.id("sessionId");
-  p.task = need_task(in);
-  p.cwd = in.maybe_path("cwd");
-  p.model = in.maybe_text("model");
-  p.tools = in.maybe_texts("tools");
-  p.name = in.maybe_text("name");
-  p.background = in.flag("background");
-  p.follow = in.flag("follow");
-  p.env = in.maybe_environment("env");
-  p.timeout = in.maybe_seconds("timeoutSeconds");
-  return finish(in, std::move(p));
-}
-json write_call(const session_handoff_params& p) {
-  json out{{"sessionId", p.session_id}, {"task", p.task}, {"background", p.background}};
-  if (p.follow)
-    out["follow"] = true;
-  put(out, "cwd", p.cwd);
-  put(out, "model", p.model);
-  put(out, "tools", p.tools);
-  put(out, "name", p.name);
-  put(out, "env", p.env);
-  put_seconds(out, p.timeout);
-  return out;
-}
-
-result<rpc_call> read_session_wait(const json& params) {
-  fields in(params);
-  session_wait_params p;
-  p.session_id = in.id("sessionId");
-  p.timeout = in.maybe_seconds("timeoutSeconds");
-  return finish(in, std::move(p));
-}
-json write_call(const session_wait_params& p) {
-  json out{{"sessionId", p.session_id}};
-  put_seconds(out, p.timeout);
-  return out;
-}
-
-result<rpc_call> read_session_status(const json& params) {
-  fields in(params);
-  session_status_params p;
-  if (in.find("sessionId"))
-    p.session_id = in.id("sessionId");
-  return finish(in, std::move(p));
-}
-json write_call(const session_status_params& p) {
-  json out = json::object();
-  put(out, "sessionId", p.session_id);
-  return out;
-}
-
-result<rpc_call> read_session_abort(const json& params) {
-  fields in(params);
-  session_abort_params p{in.id("sessionId")};
-  return finish(in, std::move(p));
-}
-json write_call(const session_abort_params& p) { return {{"sessionId", p.session_id}}; }
-
-result<rpc_call> read_session_stop(const json& params) {
-  fields in(params);
-  session_stop_params p;
+void read_members(fields& in, session_stop_params& p) {
   p.all = in.flag("all");
   if (in.find("sessionId"))
     p.session_id = in.id("sessionId");
   if (p.all == !p.session_id.empty())
     in.fail_with("exactly one of \"sessionId\" and \"all\": true must be given");
-  return finish(in, std::move(p));
 }
-json write_call(const session_stop_params& p) {
+json write_members(const session_stop_params& p) {
   return p.all ? json{{"all", true}} : json{{"sessionId", p.session_id}};
 }
 
-result<rpc_call> read_session_follow(const json& params) {
-  fields in(params);
-  session_follow_params p;
-  p.session_id = in.id("sessionId");
-  p.from = in.count("from");
-  return finish(in, std::move(p));
-}
-json write_call(const session_follow_params& p) {
-  return {{"sessionId", p.session_id}, {"from", p.from}};
-}
-
-result<rpc_call> read_session_unfollow(const json& params) {
-  fields in(params);
-  session_unfollow_params p{in.id("sessionId")};
-  return finish(in, std::move(p));
-}
-json write_call(const session_unfollow_params& p) { return {{"sessionId", p.session_id}}; }
-
-// --- approvals, shutdown ---
-result<rpc_call> read_approval_list(const json& params) {
-  fields in(params);
-  approval_list_params p;
-  if (in.find("after"))
-    p.after = in.count("after");
-  return finish(in, p);
-}
-json write_call(const approval_list_params& p) {
-  json out = json::object();
-  put(out, "after", p.after);
-  return out;
-}
-
-result<rpc_call> read_approval_answer(const json& params) {
-  fields in(params);
-  approval_answer_params p;
+void read_members(fields& in, approval_answer_params& p) {
   p.id = in.id("id");
   p.decision.allow = in.one_of("action", {"allow", "deny"}) == "allow";
   p.decision.source = in.maybe_text("source");
   p.decision.reason = in.maybe_text("reason");
-  return finish(in, std::move(p));
 }
-json write_call(const approval_answer_params& p) {
+json write_members(const approval_answer_params& p) {
   json out = write(p.decision);
   out["id"] = p.id;
   return out;
 }
 
-result<rpc_call> read_shutdown(const json& params) {
-  fields in(params);
-  return finish(in, shutdown_params{});
+void read_members(fields& in, worker_supervise_params& p) {
+  p.cwd = in.path("cwd");
+  if (auto dirs = in.maybe_texts("worktreeDirs"))
+    p.worktree_dirs = std::move(*dirs);
+  for (const auto& dir : p.worktree_dirs)
+    if (dir.empty() || dir.front() != '/')
+      in.fail("worktreeDirs", "an array of absolute paths");
 }
-json write_call(const shutdown_params&) { return json::object(); }
+json write_members(const worker_supervise_params& p) {
+  return {{"cwd", p.cwd}, {"worktreeDirs", p.worktree_dirs}};
+}
 
-// In the order of the variant, so that a call finds its name by its index.
+// --- all of them ---
+
+template <class P> result<rpc_call> read_as(const json& params) {
+  fields in(params);
+  P p;
+  read_members(in, p);
+  in.no_others();
+  if (in.failed())
+    return in.failure_of();
+  return rpc_call(std::move(p));
+}
+
 struct method {
   const char* name;
   result<rpc_call> (*read)(const json& params);
 };
-constexpr method methods[] = {
-    {"initialize", read_initialize},
-    {"command.run", read_command_run},
-    {"command.cancel", read_command_cancel},
-    {"session.start", read_session_start},
-    {"session.followUp", read_session_follow_up},
-    {"session.handoff", read_session_handoff},
-    {"session.wait", read_session_wait},
-    {"session.status", read_session_status},
-    {"session.abort", read_session_abort},
-    {"session.stop", read_session_stop},
-    {"session.follow", read_session_follow},
-    {"session.unfollow", read_session_unfollow},
-    {"approval.list", read_approval_list},
-    {"approval.answer", read_approval_answer},
-    {"shutdown", read_shutdown},
-};
-static_assert(std::size(methods) == std::variant_size_v<rpc_call>);
+template <class... Ps>
+constexpr std::array<method, sizeof...(Ps)> methods_of(std::variant<Ps...>*) {
+  return {method{Ps::method, read_as<Ps>}...};
+}
+constexpr auto methods = methods_of(static_cast<rpc_call*>(nullptr));
 
 } // namespace
 
@@ -313,10 +266,12 @@ std::optional<result<rpc_call>> read_call(const std::string& name, const json& p
   return std::nullopt;
 }
 
-const char* method_name(const rpc_call& call) { return methods[call.index()].name; }
+const char* method_name(const rpc_call& call) {
+  return std::visit([](const auto& p) { return p.method; }, call);
+}
 
 json write_params(const rpc_call& call) {
-  return std::visit([](const auto& p) { return write_call(p); }, call);
+  return std::visit([](const auto& p) { return write_members(p); }, call);
 }
 
 } // namespace piorch::ipc

@@ -26,6 +26,7 @@ using environment = std::map<std::string, std::string>;
 
 // --- initialize ---------------------------------------------------------------
 struct initialize_params {
+  static constexpr const char* method = "initialize";
   int version = protocol_version;
   std::string client_name;
   std::string client_version;
@@ -41,6 +42,7 @@ struct initialize_result {
 
 // --- command.run, command.cancel ----------------------------------------------
 struct command_run_params {
+  static constexpr const char* method = "command.run";
   std::string id;                     // chosen by the client, unique among its live commands
   std::optional<std::string> command; // for the shell; else argv
   std::vector<std::string> argv;
@@ -56,6 +58,11 @@ struct network_entry {
   std::string decision; // "allow", "deny"
   std::string source;   // which rule or whose answer
 };
+// A name that the sandbox could not make, change or open for writing.
+struct refused_path {
+  std::string path;
+  std::string rule;
+};
 struct command_run_result {
   std::optional<int> exit_code; // null when a signal ended it
   std::optional<int> signal;
@@ -64,61 +71,105 @@ struct command_run_result {
   bool ran_on_host = false;
   std::chrono::milliseconds duration{0};
   std::vector<network_entry> network;
+  std::vector<refused_path> refused_paths; // the first of them
 };
 struct command_cancel_params {
+  static constexpr const char* method = "command.cancel";
   std::string id;
+};
+// What runs now: commands of every client, and the workers of sessions.
+struct command_list_params {
+  static constexpr const char* method = "command.list";
+  std::optional<std::uint64_t> after; // answered as soon as the revision is another one
+};
+struct command_entry {
+  std::int64_t pid = 0;                  // of its broker; 0: it is being started
+  std::optional<std::string> id;         // of a command, for command.report
+  std::optional<std::string> session_id; // of a worker
+  std::string command;                   // long ones are cut
+  std::string cwd;
+  bool on_host = false;
+  std::string started_at;
+  std::string active_at; // its output was taken
+  double cpu_seconds = 0;
+  std::uint64_t rss_bytes = 0;
+  std::uint64_t processes = 0;
+};
+struct command_list_result {
+  std::vector<command_entry> commands;
+  std::uint64_t revision = 0; // changes with every change of the list, and of its figures
+};
+// What a command was refused, also for a while after it has ended.
+struct command_report_params {
+  static constexpr const char* method = "command.report";
+  std::string id; // from the list, or the client's own: then the youngest of that id
+};
+struct command_report_result {
+  std::string id;
+  std::string command; // long ones are cut
+  std::string cwd;
+  std::string started_at;
+  std::optional<std::string> ended_at;
+  std::vector<network_entry> network;
+  std::vector<refused_path> refused_paths;
+  std::uint64_t left_out = 0; // further ones that are in neither list
 };
 
 // --- sessions -------------------------------------------------------------------
-struct session_start_params {
-  std::string task;
-  std::string cwd; // absolute
-  std::optional<std::string> model;
-  std::optional<std::vector<std::string>> tools;
-  std::optional<std::string> name;
+// What start, followUp and handoff have in common: a task of a session.
+struct session_task {
+  std::string task; // not empty
   bool background = false;
-  bool follow = false; // also send the session's events, as session.follow would
-  std::optional<environment> env;
+  bool follow = false;                              // also send the session's events
   std::optional<std::chrono::milliseconds> timeout; // of the run
 };
-struct session_follow_up_params {
-  std::string session_id;
-  std::string task;
-  bool background = false;
-  bool follow = false; // also send the session's events, as session.follow would
-  std::optional<std::chrono::milliseconds> timeout;
-};
-struct session_handoff_params {
-  std::string session_id; // the parent
-  std::string task;
-  std::optional<std::string> cwd; // absolute; else the parent's
+// What start and handoff have in common: the worker of a new session.
+struct session_worker {
   std::optional<std::string> model;
   std::optional<std::vector<std::string>> tools;
   std::optional<std::string> name;
-  bool background = false;
-  bool follow = false; // also send the session's events, as session.follow would
   std::optional<environment> env;
-  std::optional<std::chrono::milliseconds> timeout;
+};
+struct session_start_params : session_task, session_worker {
+  static constexpr const char* method = "session.start";
+  std::string cwd; // absolute
+};
+struct session_follow_up_params : session_task {
+  static constexpr const char* method = "session.followUp";
+  std::string session_id;
+};
+struct session_handoff_params : session_task, session_worker {
+  static constexpr const char* method = "session.handoff";
+  std::string session_id;         // the parent
+  std::optional<std::string> cwd; // absolute; else the parent's
 };
 struct session_wait_params {
+  static constexpr const char* method = "session.wait";
   std::string session_id;
   std::optional<std::chrono::milliseconds> timeout;
 };
 struct session_status_params {
-  std::optional<std::string> session_id; // else all
+  static constexpr const char* method = "session.status";
+  std::optional<std::string> session_id = {}; // else all
+  // Answered as soon as something has changed after this revision, with what has changed.
+  std::optional<std::uint64_t> after = {};
 };
 struct session_abort_params {
+  static constexpr const char* method = "session.abort";
   std::string session_id;
 };
 struct session_stop_params {
+  static constexpr const char* method = "session.stop";
   std::string session_id; // empty: all
   bool all = false;
 };
 struct session_follow_params {
+  static constexpr const char* method = "session.follow";
   std::string session_id;
   std::uint64_t from = 0; // the first event wanted
 };
 struct session_unfollow_params {
+  static constexpr const char* method = "session.unfollow";
   std::string session_id;
 };
 // Of start, followUp, handoff, wait. `session` is the document of contract section
@@ -129,6 +180,8 @@ struct session_answer {
 };
 struct session_status_result {
   std::vector<std::string> sessions; // documents as JSON text
+  std::uint64_t revision = 0;        // changes with every change of a session
+  bool all = false;                  // these are all there are
 };
 struct session_follow_result {
   std::uint64_t next = 0; // the number the next new event will have
@@ -158,6 +211,7 @@ struct approval_cancelled {
   std::string id;
 };
 struct approval_list_params {
+  static constexpr const char* method = "approval.list";
   std::optional<std::uint64_t> after; // answered as soon as the revision is another one
 };
 struct approval_list_result {
@@ -165,21 +219,53 @@ struct approval_list_result {
   std::uint64_t revision = 0; // changes with every change of the list
 };
 struct approval_answer_params {
+  static constexpr const char* method = "approval.answer";
   std::string id;
   approval_decision decision;
 };
 
-struct shutdown_params {};
+// --- workers of pi-subagents --------------------------------------------------------
+// From here on the workers of that Pi session sign in at the socket, with the capability;
+// what was opened for this client before is over. Ends with the client.
+struct worker_supervise_params {
+  static constexpr const char* method = "worker.supervise";
+  std::string cwd;                        // absolute: where they may run
+  std::vector<std::string> worktree_dirs; // absolute: where pi-subagents makes worktrees
+};
+struct worker_supervise_result {
+  std::string socket; // path
+  std::string capability;
+};
+// Server -> client: a worker has come, or has ended.
+struct worker_changed {
+  std::string id;
+  std::string cwd;
+  std::string agent;
+  std::string run;
+  std::optional<std::string> parent; // the worker in whose sandbox it runs
+  std::int64_t pid = 0;
+  std::string state; // "running", "completed", "failed", "stopped"
+  std::string started_at;
+  std::optional<std::string> ended_at;
+  std::optional<int> exit_code;
+  std::optional<int> signal;
+  std::optional<std::string> reason;
+  std::uint64_t number = 0; // how many have come so far
+};
+
+struct shutdown_params {
+  static constexpr const char* method = "shutdown";
+};
 
 // --- what a client may ask, as one value ------------------------------------------
-using rpc_call =
-    std::variant<initialize_params, command_run_params, command_cancel_params, session_start_params,
-                 session_follow_up_params, session_handoff_params, session_wait_params,
-                 session_status_params, session_abort_params, session_stop_params,
-                 session_follow_params, session_unfollow_params, approval_list_params,
-                 approval_answer_params, shutdown_params>;
+using rpc_call = std::variant<initialize_params, command_run_params, command_cancel_params,
+                              command_list_params, command_report_params, session_start_params,
+                              session_follow_up_params, session_handoff_params, session_wait_params,
+                              session_status_params, session_abort_params, session_stop_params,
+                              session_follow_params, session_unfollow_params, approval_list_params,
+                              approval_answer_params, worker_supervise_params, shutdown_params>;
 
-// Nothing: no such method. The name of each alternative: method_name<T>().
+// Nothing: no such method.
 std::optional<result<rpc_call>> read_call(const std::string& method, const nlohmann::json& params);
 const char* method_name(const rpc_call& call);
 nlohmann::json write_params(const rpc_call& call);
@@ -188,15 +274,20 @@ inline constexpr const char* command_output_method = "command.output";
 inline constexpr const char* session_event_method = "session.event";
 inline constexpr const char* approval_request_method = "approval.request";
 inline constexpr const char* approval_cancelled_method = "approval.cancelled";
+inline constexpr const char* worker_changed_method = "worker.changed";
 
 // --- results and server messages ----------------------------------------------------
 nlohmann::json write(const initialize_result&);
 nlohmann::json write(const command_run_result&);
+nlohmann::json write(const command_list_result&);
+nlohmann::json write(const command_report_result&);
 nlohmann::json write(const session_follow_result&);
 nlohmann::json write(const approval_request&);
 nlohmann::json write(const approval_decision&);
 nlohmann::json write(const approval_cancelled&);
 nlohmann::json write(const approval_list_result&);
+nlohmann::json write(const worker_supervise_result&);
+nlohmann::json write(const worker_changed&);
 
 // read<T>(json): for the types above and command.output's and session.event's params.
 struct command_output {
@@ -210,10 +301,6 @@ template <class T> result<T> read(const nlohmann::json& value);
 std::string write_text(const session_answer&);
 std::string write_text(const session_status_result&);
 
-// The whole notification lines (no LF), built without a document in between.
+// The whole notification line (no LF), built without a document in between.
 std::string command_output_line(const std::string& id, bool is_stderr, std::string_view bytes);
-// `event_json` is one JSON value as text, `time` ISO 8601.
-std::string session_event_line(const std::string& session_id, std::uint64_t seq,
-                               std::string_view time, std::string_view event_json);
-
 } // namespace piorch::ipc

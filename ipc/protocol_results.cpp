@@ -12,10 +12,6 @@ namespace {
 
 using nlohmann::json;
 
-template <class T> void put(json& out, const char* name, const std::optional<T>& value) {
-  if (value)
-    out[name] = *value;
-}
 template <class T> json value_or_null(const std::optional<T>& value) {
   return value ? json(*value) : json(nullptr);
 }
@@ -36,6 +32,40 @@ network_entry read_network_entry(fields& owner, const json& value) {
   e.source = in.text("source");
   owner.absorb(in);
   return e;
+}
+
+json write_network(const std::vector<network_entry>& all) {
+  json out = json::array();
+  for (const auto& e : all)
+    out.push_back(
+        {{"host", e.host}, {"port", e.port}, {"decision", e.decision}, {"source", e.source}});
+  return out;
+}
+
+std::vector<network_entry> read_network(fields& in) {
+  std::vector<network_entry> out;
+  if (const auto* all = in.find("network"); all && all->is_array())
+    for (const auto& item : *all)
+      out.push_back(read_network_entry(in, item));
+  return out;
+}
+
+json write_refused(const std::vector<refused_path>& all) {
+  json out = json::array();
+  for (const auto& r : all)
+    out.push_back({{"path", r.path}, {"rule", r.rule}});
+  return out;
+}
+
+std::vector<refused_path> read_refused(fields& in) {
+  std::vector<refused_path> out;
+  if (const auto* all = in.find("refusedPaths"); all && all->is_array())
+    for (const auto& item : *all) {
+      fields one(item, "refusedPaths.");
+      out.push_back({one.text("path"), one.text("rule")});
+      in.absorb(one);
+    }
+  return out;
 }
 
 approval_request read_approval(fields& owner, const json& value) {
@@ -91,17 +121,14 @@ template <> result<initialize_result> read(const json& value) {
 }
 
 json write(const command_run_result& r) {
-  json network = json::array();
-  for (const auto& e : r.network)
-    network.push_back(
-        {{"host", e.host}, {"port", e.port}, {"decision", e.decision}, {"source", e.source}});
   return {{"exitCode", value_or_null(r.exit_code)},
           {"signal", value_or_null(r.signal)},
           {"timedOut", r.timed_out},
           {"cancelled", r.cancelled},
           {"ranOnHost", r.ran_on_host},
           {"durationMs", r.duration.count()},
-          {"network", std::move(network)}};
+          {"network", write_network(r.network)},
+          {"refusedPaths", write_refused(r.refused_paths)}};
 }
 template <> result<command_run_result> read(const json& value) {
   fields in(value);
@@ -113,9 +140,64 @@ template <> result<command_run_result> read(const json& value) {
   r.ran_on_host = in.flag("ranOnHost");
   r.duration =
       std::chrono::milliseconds(static_cast<std::int64_t>(in.count("durationMs", INT64_MAX)));
-  if (const auto* network = in.find("network"); network && network->is_array())
-    for (const auto& item : *network)
-      r.network.push_back(read_network_entry(in, item));
+  r.network = read_network(in);
+  r.refused_paths = read_refused(in);
+  return finish(in, std::move(r));
+}
+
+json write(const command_report_result& r) {
+  json out{{"id", r.id},
+           {"command", r.command},
+           {"cwd", r.cwd},
+           {"startedAt", r.started_at},
+           {"network", write_network(r.network)},
+           {"refusedPaths", write_refused(r.refused_paths)},
+           {"leftOut", r.left_out}};
+  put(out, "endedAt", r.ended_at);
+  return out;
+}
+
+json write(const command_list_result& r) {
+  json commands = json::array();
+  for (const auto& c : r.commands) {
+    json out{{"pid", c.pid},
+             {"command", c.command},
+             {"cwd", c.cwd},
+             {"onHost", c.on_host},
+             {"startedAt", c.started_at},
+             {"activeAt", c.active_at},
+             {"cpuSeconds", c.cpu_seconds},
+             {"rssBytes", c.rss_bytes},
+             {"processes", c.processes}};
+    put(out, "id", c.id);
+    put(out, "sessionId", c.session_id);
+    commands.push_back(std::move(out));
+  }
+  return {{"commands", std::move(commands)}, {"revision", r.revision}};
+}
+template <> result<command_list_result> read(const json& value) {
+  fields in(value);
+  command_list_result r;
+  const auto* commands = in.need("commands", "an array");
+  if (commands && commands->is_array())
+    for (const auto& item : *commands) {
+      fields c(item, "commands.");
+      command_entry e;
+      e.pid = static_cast<std::int64_t>(c.count("pid", INT32_MAX));
+      e.id = c.maybe_text("id");
+      e.session_id = c.maybe_text("sessionId");
+      e.command = c.text("command");
+      e.cwd = c.text("cwd");
+      e.on_host = c.flag("onHost");
+      e.started_at = c.text("startedAt");
+      e.active_at = c.text("activeAt");
+      e.cpu_seconds = c.real("cpuSeconds");
+      e.rss_bytes = c.count("rssBytes");
+      e.processes = c.count("processes");
+      in.absorb(c);
+      r.commands.push_back(std::move(e));
+    }
+  r.revision = in.count("revision");
   return finish(in, std::move(r));
 }
 
@@ -144,7 +226,8 @@ std::string write_text(const session_status_result& r) {
   std::string out = "{\"sessions\":[";
   for (const auto& document : r.sessions)
     out += (out.back() == '[' ? "" : ",") + document;
-  return out += "]}";
+  out += "],\"revision\":" + std::to_string(r.revision);
+  return out += r.all ? ",\"all\":true}" : "}";
 }
 template <> result<session_status_result> read(const json& value) {
   fields in(value);
@@ -153,6 +236,8 @@ template <> result<session_status_result> read(const json& value) {
   if (sessions && sessions->is_array())
     for (const auto& item : *sessions)
       r.sessions.push_back(write_json(item));
+  r.revision = in.count("revision");
+  r.all = in.flag("all");
   return finish(in, std::move(r));
 }
 
@@ -223,6 +308,51 @@ template <> result<approval_list_result> read(const json& value) {
   return finish(in, std::move(r));
 }
 
+json write(const worker_supervise_result& r) {
+  return {{"socket", r.socket}, {"capability", r.capability}};
+}
+template <> result<worker_supervise_result> read(const json& value) {
+  fields in(value);
+  worker_supervise_result r;
+  r.socket = in.path("socket");
+  r.capability = in.text("capability");
+  return finish(in, std::move(r));
+}
+
+json write(const worker_changed& w) {
+  json out{{"id", w.id},   {"cwd", w.cwd},     {"agent", w.agent},          {"run", w.run},
+           {"pid", w.pid}, {"state", w.state}, {"startedAt", w.started_at}, {"number", w.number}};
+  put(out, "parent", w.parent);
+  put(out, "endedAt", w.ended_at);
+  put(out, "exitCode", w.exit_code);
+  put(out, "signal", w.signal);
+  put(out, "reason", w.reason);
+  return {{"worker", std::move(out)}};
+}
+template <> result<worker_changed> read(const json& value) {
+  fields outer(value);
+  worker_changed w;
+  const json nothing = json::object();
+  const auto* worker = outer.need("worker", "an object");
+  fields in(worker ? *worker : nothing, "worker.");
+  w.id = in.id("id");
+  w.cwd = in.path("cwd");
+  w.agent = in.text("agent");
+  w.run = in.text("run");
+  w.pid = static_cast<std::int64_t>(in.count("pid", INT32_MAX));
+  w.state = in.one_of("state", {"running", "completed", "failed", "stopped"});
+  w.started_at = in.text("startedAt");
+  w.number = in.count("number");
+  w.parent = in.maybe_text("parent");
+  w.ended_at = in.maybe_text("endedAt");
+  w.exit_code = in.maybe_int("exitCode");
+  w.signal = in.maybe_int("signal");
+  w.reason = in.maybe_text("reason");
+  in.no_others();
+  outer.absorb(in);
+  return finish(outer, std::move(w));
+}
+
 template <> result<command_output> read(const json& value) {
   fields in(value);
   command_output o;
@@ -243,19 +373,6 @@ std::string command_output_line(const std::string& id, bool is_stderr, std::stri
   line += is_stderr ? R"(,"stream":"stderr","data":")" : R"(,"stream":"stdout","data":")";
   append_base64(line, bytes);
   return line += "\"}}";
-}
-
-std::string session_event_line(const std::string& session_id, std::uint64_t seq,
-                               std::string_view time, std::string_view event_json) {
-  std::string line;
-  line.reserve(160 + event_json.size());
-  line += R"({"jsonrpc":"2.0","method":"session.event","params":{"sessionId":)";
-  append_json_string(line, session_id);
-  line += ",\"seq\":" + std::to_string(seq) + ",\"time\":";
-  append_json_string(line, time);
-  line += ",\"event\":";
-  line += event_json;
-  return line += "}}";
 }
 
 } // namespace piorch::ipc

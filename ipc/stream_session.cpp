@@ -14,16 +14,18 @@ namespace asio = boost::asio;
 namespace {
 constexpr std::size_t read_chunk = 64u << 10;
 constexpr std::size_t lines_per_turn = 64;
-constexpr std::size_t write_batch = 32; // lines of one gathered write
+constexpr std::size_t write_batch = 32; // pieces of one gathered write
 } // namespace
 
 std::shared_ptr<stream_session> stream_session::make(asio::io_context& io, unique_fd in,
-                                                     unique_fd out) {
-  return std::shared_ptr<stream_session>(new stream_session(io, std::move(in), std::move(out)));
+                                                     unique_fd out, std::size_t line_bytes) {
+  return std::shared_ptr<stream_session>(
+      new stream_session(io, std::move(in), std::move(out), line_bytes));
 }
 
-stream_session::stream_session(asio::io_context& io, unique_fd in, unique_fd out)
-    : in_(io, in.release()), out_(io), grace_(io), lines_(limits::protocol_line_bytes) {
+stream_session::stream_session(asio::io_context& io, unique_fd in, unique_fd out,
+                               std::size_t line_bytes)
+    : in_(io, in.release()), out_(io), grace_(io), lines_(line_bytes) {
   if (out) {
     has_out_ = true;
     out_.assign(out.release());
@@ -36,8 +38,13 @@ void stream_session::start(handlers h) {
 }
 
 void stream_session::send(std::string line) {
+  line += '\n';
+  send_lines(shared_bytes(std::move(line)));
+}
+
+void stream_session::send_lines(shared_bytes lines) {
   // Dispatched: an answer given inside on_line counts before the next line is taken.
-  asio::dispatch(in_.get_executor(), [self = shared_from_this(), l = std::move(line)]() mutable {
+  asio::dispatch(in_.get_executor(), [self = shared_from_this(), l = std::move(lines)]() mutable {
     self->queue(std::move(l));
   });
 }
@@ -112,12 +119,11 @@ void stream_session::take_lines() {
   taking_ = false;
 }
 
-void stream_session::queue(std::string line) {
+void stream_session::queue(shared_bytes lines) {
   if (closed_ || shut_)
     return;
-  line += '\n';
-  queued_bytes_ += line.size();
-  queue_.push_back(std::move(line));
+  queued_bytes_ += lines.size();
+  queue_.push_back(std::move(lines));
   if (queued_bytes_ > limits::client_queue_bytes_max) {
     end("the peer does not read what it is sent");
     return close();
@@ -133,8 +139,8 @@ void stream_session::write() {
     queue_.pop_front();
   }
   buffers.reserve(writing_.size());
-  for (const auto& line : writing_)
-    buffers.emplace_back(line.data(), line.size());
+  for (const auto& lines : writing_)
+    buffers.emplace_back(lines.view().data(), lines.size());
   asio::async_write(out(), buffers,
                     [self = shared_from_this()](boost::system::error_code ec, std::size_t) {
                       if (self->closed_)
@@ -149,8 +155,8 @@ void stream_session::write() {
 
 void stream_session::finish_write() {
   std::size_t written = 0;
-  for (const auto& line : writing_)
-    written += line.size();
+  for (const auto& lines : writing_)
+    written += lines.size();
   writing_.clear();
   queued_bytes_ -= written;
   if (handlers_.on_written)

@@ -9,7 +9,9 @@
 // the connection has ended. SIGPIPE must be ignored in the process.
 #pragma once
 
+#include "config/limits.hpp"
 #include "ipc/line_buffer.hpp"
+#include "ipc/shared_bytes.hpp"
 #include "ipc/unique_fd.hpp"
 
 #include <boost/asio/io_context.hpp>
@@ -39,12 +41,15 @@ public:
 
   // `out` empty: `in` is a socket, used in both directions.
   static std::shared_ptr<stream_session> make(boost::asio::io_context& io, unique_fd in,
-                                              unique_fd out = {});
+                                              unique_fd out = {},
+                                              std::size_t line_bytes = limits::protocol_line_bytes);
 
   // Once, on the Asio thread.
   void start(handlers h);
   // Any thread. Queues one line; the LF is added.
   void send(std::string line);
+  // Any thread. Queues whole lines with their LFs, which others may write, too.
+  void send_lines(shared_bytes lines);
   // Any thread. Ends the connection when what is queued has been written, at the
   // latest after `grace`.
   void shut(std::chrono::milliseconds grace = std::chrono::milliseconds(1000));
@@ -54,11 +59,11 @@ public:
   void release();
 
 private:
-  stream_session(boost::asio::io_context& io, unique_fd in, unique_fd out);
+  stream_session(boost::asio::io_context& io, unique_fd in, unique_fd out, std::size_t line_bytes);
 
   void read();
   void take_lines();
-  void queue(std::string line);
+  void queue(shared_bytes lines);
   void write();
   void finish_write();
   void end(const std::string& why);
@@ -71,9 +76,9 @@ private:
   boost::asio::steady_timer grace_;
   handlers handlers_;
   line_buffer lines_;
-  std::deque<std::string> queue_;    // waiting
-  std::vector<std::string> writing_; // in flight
-  std::size_t queued_bytes_ = 0;     // of both
+  std::deque<shared_bytes> queue_;    // waiting
+  std::vector<shared_bytes> writing_; // in flight
+  std::size_t queued_bytes_ = 0;      // of both
   bool has_out_ = false;
   bool reading_ = false;
   bool taking_ = false;

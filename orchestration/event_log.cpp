@@ -7,6 +7,7 @@
 
 #include <fcntl.h>
 #include <unistd.h>
+#include <utility>
 
 namespace piorch::orchestration {
 
@@ -84,6 +85,11 @@ result<done> event_log::rotate() {
   return done{};
 }
 
+// For the events from `from` to `to`.
+std::string event_log::gap_line(std::uint64_t from, std::uint64_t to, instant time) {
+  return numbered_event(to, time, session_events::gap(from, to, "could not be written")) + '\n';
+}
+
 event_log::appended event_log::append(instant time, std::string_view event_json) {
   const auto seq = next_seq_++;
   appended out{std::make_shared<const logged_event>(
@@ -91,9 +97,7 @@ event_log::appended event_log::append(instant time, std::string_view event_json)
                {}};
   std::string line;
   if (lost_from_ != 0)
-    line = numbered_event(seq - 1, time,
-                          session_events::gap(lost_from_, seq - 1, "could not be written")) +
-           '\n';
+    line = gap_line(lost_from_, seq - 1, time);
   line += out.event->json;
   line += '\n';
   if (auto written = write_line(line); !written) {
@@ -107,11 +111,8 @@ event_log::appended event_log::append(instant time, std::string_view event_json)
   return out;
 }
 
-result<done> event_log::replace(const char* name, std::string_view bytes) {
-  auto kept = replace_file(directory_.fd(), name, bytes);
-  if (kept || ::unlinkat(directory_.fd(), journal_files::reserve, 0) != 0)
-    return kept;
-  return replace_file(directory_.fd(), name, bytes);
+bool event_log::use_reserve() {
+  return ::unlinkat(directory_.fd(), journal_files::reserve, 0) == 0;
 }
 
 result<done> event_log::keep(const session_document& d) {
@@ -128,7 +129,12 @@ result<done> event_log::keep(const session_document& d) {
       kept_result_ = std::move(result_text);
     }
   }
-  if (auto kept = replace(journal_files::document, dump(to_summary(d))); !kept)
+  const auto document = dump(to_summary(d));
+  auto kept = replace_file(directory_.fd(), journal_files::document, document);
+  // An older document of a live session is good enough; that it has ended must be kept.
+  if (!kept && !is_live(d.state) && use_reserve())
+    kept = replace_file(directory_.fd(), journal_files::document, document);
+  if (!kept)
     return kept;
   if (!first.text.empty())
     return first;
@@ -136,11 +142,13 @@ result<done> event_log::keep(const session_document& d) {
 }
 
 result<done> event_log::keep_stderr(std::string_view tail) {
-  return replace(journal_files::stderr_tail, tail);
+  return replace_file(directory_.fd(), journal_files::stderr_tail, tail);
 }
 
-void event_log::close() {
-  (void)::unlinkat(directory_.fd(), journal_files::reserve, 0);
+void event_log::close(instant now) {
+  (void)use_reserve();
+  if (const auto from = std::exchange(lost_from_, 0); from != 0)
+    (void)write_line(gap_line(from, next_seq_ - 1, now)); // so much room there is now
   lock_ = file();
 }
 

@@ -59,8 +59,9 @@ public:
   result<done> keep(const session_document& d);
   result<done> keep_stderr(std::string_view tail);
 
-  // Nothing more will come: lets go of the lock and of what was held in reserve.
-  void close();
+  // Nothing more will come: says what could not be written, lets go of the lock and of
+  // what was held in reserve.
+  void close(instant now);
 
   std::uint64_t next_seq() const noexcept { return next_seq_; }
   int directory() const noexcept { return directory_.fd(); }
@@ -69,7 +70,8 @@ private:
   event_log() = default;
   result<done> write_line(const std::string& line);
   result<done> rotate();
-  result<done> replace(const char* name, std::string_view bytes);
+  bool use_reserve();
+  static std::string gap_line(std::uint64_t from, std::uint64_t to, instant time);
 
   file directory_;
   file lock_;

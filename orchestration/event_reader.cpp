@@ -12,7 +12,7 @@ namespace piorch::orchestration {
 namespace {
 
 constexpr std::string_view line_begin = "{\"seq\":";
-constexpr std::size_t chunk_bytes = 256u << 10;
+constexpr std::size_t chunk_bytes = 64u << 10; // held for each reader
 
 std::uint64_t number_at(std::string_view text, std::size_t at) {
   std::uint64_t n = 0;

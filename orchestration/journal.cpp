@@ -258,7 +258,7 @@ result<session_document> journal::recover_one(const std::string& id, session_doc
   const auto appended = log->append(now, session_events::state(d.state, d.error));
   if (auto kept = log->keep(d); !kept)
     return kept.failed();
-  log->close();
+  log->close(now);
   return d;
 }
 
@@ -278,10 +278,10 @@ std::vector<session_document> journal::recover(instant now) {
         remove(name);
       continue;
     }
-    if (!is_session_id(name) || is_owned(dir->fd()))
+    if (!is_session_id(name))
       continue;
     auto d = document_in(dir->fd());
-    if (!d || !is_live(d->state))
+    if (!d || !is_live(d->state) || is_owned(dir->fd()))
       continue;
     if (auto recovered = recover_one(name, std::move(*d), now))
       out.push_back(std::move(*recovered));

@@ -93,25 +93,40 @@ std::vector<provider_endpoint> providers_of(std::string_view models_json) {
   return out;
 }
 
+provider_endpoint denied_endpoint(std::string_view network_entry) {
+  provider_endpoint e;
+  const auto j = parse(network_entry, 4, 100);
+  if (!j || string_at(*j, "decision") != "deny")
+    return e;
+  const auto port = count_at(*j, "port");
+  if (port > 0 && port <= 65535) {
+    e.host = string_at(*j, "host");
+    e.port = static_cast<std::uint16_t>(port);
+  }
+  return e;
+}
+
 std::string explain_model_error(const std::string& message, std::string_view model,
-                                const std::vector<provider_endpoint>& providers) {
+                                const std::vector<provider_endpoint>& providers,
+                                const provider_endpoint& denied) {
   if (!could_not_connect(message))
     return message;
-  const auto provider = model.substr(0, model.find('/'));
+  const std::string name(model.substr(0, model.find('/')));
   const auto known = std::find_if(providers.begin(), providers.end(),
-                                  [&](const auto& p) { return p.provider == provider; });
-  if (known == providers.end())
-    return message + "\nThe worker could not reach its model provider" +
-           (provider.empty() ? std::string() : " " + std::string(provider)) +
+                                  [&](const auto& p) { return p.provider == name; });
+  const auto& at = known != providers.end() ? *known : denied;
+  const auto who =
+      "\nThe worker could not reach " + (name.empty() ? "its model provider" : "provider " + name);
+  if (at.host.empty())
+    return message + who +
            "; add the provider's host to network.allowedDomains in the piorch configuration.";
-  const auto port = std::to_string(known->port);
+  const auto port = std::to_string(at.port);
   const auto where =
-      (known->host.find(':') == std::string::npos ? known->host : "[" + known->host + "]") + ":" +
-      port;
-  const std::string remedy = known->is_loopback()
+      (at.host.find(':') == std::string::npos ? at.host : "[" + at.host + "]") + ":" + port;
+  const std::string remedy = at.is_loopback()
                                  ? "\"network\": {\"allowedLocalPorts\": [" + port + "]}"
                                  : "\"network\": {\"allowedDomains\": [\"" + where + "\"]}";
-  return message + "\nThe worker could not reach provider " + known->provider + " at " + where +
+  return message + who + " at " + where +
          "; if it is up, add to the piorch configuration: " + remedy;
 }
 

@@ -24,9 +24,16 @@ std::vector<provider_endpoint> providers_of(std::string_view models_json);
 // Host and port of "scheme://[user@]host[:port]/…"; empty host when malformed.
 provider_endpoint endpoint_of(std::string_view url);
 
-// The provider's error, and when it means that the worker could not connect, the
-// line of configuration that would allow it. `model` is "provider/id" or empty.
+// Where a connection of the worker was denied, of a report's network entry (JSON text);
+// empty host: it was not.
+provider_endpoint denied_endpoint(std::string_view network_entry);
+
+// The provider's error, and when it means that the worker could not connect, where that
+// was and the line of configuration that would allow it. `model` is "provider/id" or
+// empty; `denied` is what the sandbox has refused since the model was asked (empty host:
+// nothing), for providers that Pi knows by itself.
 std::string explain_model_error(const std::string& message, std::string_view model,
-                                const std::vector<provider_endpoint>& providers);
+                                const std::vector<provider_endpoint>& providers,
+                                const provider_endpoint& denied = {});
 
 } // namespace piorch::orchestration

@@ -26,15 +26,20 @@ std::string shown_tail(const std::string& tail) {
 
 } // namespace
 
-session::session(session_spec spec, instant now) : providers_(std::move(spec.providers)) {
-  document_.id = std::move(spec.id);
-  document_.name = std::move(spec.name);
-  document_.parent_id = std::move(spec.parent_id);
-  document_.depth = spec.depth;
-  document_.cwd = std::move(spec.cwd);
-  document_.model = std::move(spec.model);
-  document_.created_at = document_.updated_at = now;
+session_document first_document(const session_spec& spec, instant now) {
+  session_document d;
+  d.id = spec.id;
+  d.name = spec.name;
+  d.parent_id = spec.parent_id;
+  d.depth = spec.depth;
+  d.cwd = spec.cwd;
+  d.model = spec.model;
+  d.created_at = d.updated_at = now;
+  return d;
 }
+
+session::session(session_spec spec, instant now)
+    : document_(first_document(spec, now)), providers_(std::move(spec.providers)) {}
 
 session_effects session::begin(instant now) {
   session_effects out;
@@ -134,7 +139,9 @@ void session::on_line(std::string_view line, session_effects& out, instant now) 
     }
     void operator()(pi_worker::assistant_message& m) {
       if (m.stop_reason == "error" || !m.error_message.empty())
-        m.error_message = explain_model_error(m.error_message, s.document_.model, s.providers_);
+        m.error_message =
+            explain_model_error(m.error_message, s.document_.model, s.providers_, s.denied_);
+      s.denied_ = {};
       log_event(session_events::message(m));
       s.partial_.clear();
       s.document_.usage.input_tokens += m.usage.input_tokens;
@@ -151,7 +158,10 @@ void session::on_line(std::string_view line, session_effects& out, instant now) 
         s.flush_delta(out, now);
     }
     void operator()(const pi_worker::tool_started& t) { log_event(session_events::tool_start(t)); }
-    void operator()(const pi_worker::tool_ended& t) { log_event(session_events::tool_end(t)); }
+    void operator()(const pi_worker::tool_ended& t) {
+      s.denied_ = {}; // the tool's, not the model's
+      log_event(session_events::tool_end(t));
+    }
     void operator()(const pi_worker::retry_started& r) {
       s.partial_.clear();
       log_event(session_events::retry(r));
@@ -299,6 +309,12 @@ session_effects session::expire(task_id task, std::uint64_t seconds, instant now
   out.abort_grace = turns_.aborting() ? turns_.aborts() : 0;
   update_state(out, now);
   return out;
+}
+
+session_effects session::network(const std::string& entry_json, instant now) {
+  if (auto denied = denied_endpoint(entry_json); !denied.host.empty())
+    denied_ = std::move(denied);
+  return note(session_events::sandbox("network", entry_json), now);
 }
 
 session_effects session::note(std::string event_json, instant now) {

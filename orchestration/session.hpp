@@ -27,6 +27,9 @@ struct session_spec {
   std::vector<provider_endpoint> providers; // to explain connection errors
 };
 
+// What is known of a session before it does anything.
+session_document first_document(const session_spec& spec, instant now);
+
 // An event for the journal and the followers: JSON, see docs/protocol.md.
 struct session_event {
   instant time;
@@ -74,6 +77,9 @@ public:
   session_effects abort(instant now);
   // The time of one task is over (`seconds` for the sentence).
   session_effects expire(task_id task, std::uint64_t seconds, instant now);
+  // A network entry of its sandbox, as JSON: an event, and the reason when the model
+  // cannot be reached.
+  session_effects network(const std::string& entry_json, instant now);
   // Something else that happened to the session, as an event.
   session_effects note(std::string event_json, instant now);
   // One task is not wanted any more.
@@ -105,6 +111,7 @@ private:
 
   session_document document_;
   std::vector<provider_endpoint> providers_;
+  provider_endpoint denied_; // the newest since the model was asked
   turns turns_;
   worker_lines lines_{limits::worker_line_bytes};
   bool worker_ready_ = false;

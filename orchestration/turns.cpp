@@ -61,7 +61,7 @@ void turns::next(turn_effects& out) {
   if (!ready_ || current_ || aborting_ || waiting_.empty())
     return;
   auto task = take(waiting_.begin());
-  current_.emplace();
+  current_ = running{}; // not emplace(): Clang 14 finds a nested class not constructible yet
   current_->task = task.task;
   current_->text = std::move(task.text);
   current_->prompt_id = new_id('p');

@@ -25,6 +25,10 @@ constexpr std::size_t agent_file_bytes = 4u << 20;
 constexpr std::size_t settings_depth = 32;
 constexpr std::size_t settings_values = 100'000;
 
+std::optional<json> parse_agent_file(std::string_view text) {
+  return parse(text, settings_depth, settings_values);
+}
+
 bool is_inside(const std::string& path, const std::string& directory) {
   if (directory.empty() || path.compare(0, directory.size(), directory) != 0)
     return false;
@@ -115,7 +119,43 @@ bool belongs_to_the_host(std::string_view name) {
   return name.substr(0, 3) == "PI_" || name.substr(0, 3) == "LD_" || name.substr(0, 7) == "PIORCH_";
 }
 
+// The provider that the worker will ask, when the user's files know it; else "". A name
+// they do not know may be part of another provider's model ("anthropic/opus" of a router).
+std::string provider_of(const std::string& model, const agent_settings& user) {
+  std::string name;
+  if (const auto slash = model.find('/'); slash != std::string::npos)
+    name = model.substr(0, slash);
+  else if (const auto settings = parse_agent_file(user.settings_json); model.empty() && settings)
+    name = string_at(*settings, "defaultProvider");
+  const auto auth = parse_agent_file(user.auth_json);
+  const auto models = parse_agent_file(user.models_json);
+  const bool known = (auth && auth->is_object() && auth->contains(name)) ||
+                     (models && member(*models, "providers").contains(name));
+  return known ? name : std::string();
+}
+
+json only(const json& object, const std::string& key) {
+  json out = json::object();
+  if (object.contains(key))
+    out[key] = object[key];
+  return out;
+}
+
 } // namespace
+
+agent_settings only_provider(agent_settings user, const std::string& model) {
+  const auto provider = provider_of(model, user);
+  if (provider.empty())
+    return user;
+  if (const auto auth = parse_agent_file(user.auth_json); auth && auth->is_object())
+    user.auth_json = dump(only(*auth, provider)) + "\n";
+  if (auto models = parse_agent_file(user.models_json);
+      models && member(*models, "providers").is_object()) {
+    (*models)["providers"] = only((*models)["providers"], provider);
+    user.models_json = dump(*models) + "\n";
+  }
+  return user;
+}
 
 result<pi_installation> find_pi(std::string_view path, const std::vector<std::string>& untrusted) {
   pi_installation out;
@@ -154,7 +194,7 @@ result<agent_settings> read_agent_settings(const std::string& agent_dir) {
 
 std::string minimal_settings(std::string_view settings_json) {
   json out = json::object();
-  const auto j = parse(settings_json, settings_depth, settings_values);
+  const auto j = parse_agent_file(settings_json);
   if (!j)
     return "{}\n";
   for (const char* key :
@@ -197,11 +237,12 @@ result<worker_launch> make_worker_launch(const pi_installation& pi, const agent_
   for (const auto& [name, value] : variables)
     out.environment.push_back(name + "=" + value);
 
+  auto files = only_provider(user, wish.model);
   out.agent_files.push_back({"settings.json", minimal_settings(user.settings_json)});
-  if (!user.models_json.empty())
-    out.agent_files.push_back({"models.json", user.models_json});
-  if (!user.auth_json.empty())
-    out.agent_files.push_back({"auth.json", user.auth_json});
+  if (!files.models_json.empty())
+    out.agent_files.push_back({"models.json", std::move(files.models_json)});
+  if (!files.auth_json.empty())
+    out.agent_files.push_back({"auth.json", std::move(files.auth_json)});
 
   out.readable = {pi.node, pi.package};
   if (!wish.compile_cache.empty())

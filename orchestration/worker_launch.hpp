@@ -67,6 +67,11 @@ inline constexpr const char* agent_dir_variable = "PI_CODING_AGENT_DIR";
 result<worker_launch> make_worker_launch(const pi_installation& pi, const agent_settings& user,
                                          const worker_wish& wish);
 
+// What a worker with this model (empty: the default one) needs of them: of auth.json and
+// models.json only its provider, so that what the worker runs finds no other credentials.
+// Unchanged when the provider is not certain.
+agent_settings only_provider(agent_settings user, const std::string& model);
+
 // Of the user's settings.json only what chooses the model and how it is asked: packages,
 // extensions, hooks and proxies of the host have no business in a worker.
 std::string minimal_settings(std::string_view settings_json);

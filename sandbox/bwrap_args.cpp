@@ -73,11 +73,12 @@ result<bwrap_arguments> make_bwrap_arguments(const plan& p, int first_fd) {
   bwrap_arguments out;
   auto& o = out.options;
   o.assign(namespaces.begin(), namespaces.end());
-  // piorch-init makes the inner mounts and then gives these up; nothing that it
+  // piorch-init makes the inner mounts and listens, and then gives these up; nothing that it
   // starts has any capability.
   for (const char* word :
        {"--die-with-parent", "--as-pid-1", "--cap-drop", "ALL", "--cap-add", "CAP_SYS_ADMIN",
-        "--cap-add", "CAP_SETPCAP", "--cap-add", "CAP_SYS_PTRACE"})
+        "--cap-add", "CAP_SETPCAP", "--cap-add", "CAP_SYS_PTRACE", "--cap-add",
+        "CAP_NET_BIND_SERVICE"}) // allowed local ports may be below 1024
     o.emplace_back(word);
   for (const mount_op& op : p.outer) {
     if (op.kind == kind::tmpfs) {

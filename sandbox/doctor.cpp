@@ -148,6 +148,11 @@ private:
                 "run piorch outside of LXD, Incus, or whatever else listens here");
         continue;
       }
+      if (!f.required) {
+        warn("kernel", f.name + " is missing: " + f.purpose,
+             "use Linux " + f.since + " or newer; this is " + m_.kernel);
+        continue;
+      }
       const bool forbidden = f.error == EPERM || f.error == EACCES;
       suspect("kernel", f.name + " is missing (" + std::strerror(f.error) + "): " + f.purpose,
               forbidden ? container_options
@@ -179,18 +184,26 @@ private:
   void directory(const char* name, const machine_facts::directory& d, const char* without,
                  const std::string& remedy) {
     if (d.error.empty())
-      ok(name, d.path);
+      ok(name, d.path + (d.absent ? " (will be made)" : ""));
     else
       warn(name, d.error + ": " + without, remedy);
+  }
+
+  static std::string private_remedy(const machine_facts::directory& d, const char* variable) {
+    if (!d.absent)
+      return "move away what is there: mv " + d.path + " " + d.path + ".old";
+    if (!d.absent_parent.empty())
+      return "make it: mkdir -p -m 700 " + d.absent_parent;
+    return std::string("export ") + variable + "=DIRECTORY, a private one that you can write in";
   }
 
   void directories() {
     directory("temporary directory", m_.temp, "commands run without a writable one",
               "export TMPDIR=/tmp, or make it: mkdir -p -m 1777 " + m_.temp.path);
     directory("runtime directory", m_.runtime, "piorch serve cannot be reached",
-              "move away what is there: mv " + m_.runtime.path + " " + m_.runtime.path + ".old");
+              private_remedy(m_.runtime, "XDG_RUNTIME_DIR"));
     directory("state directory", m_.state, "sessions cannot be kept",
-              "move away what is there: mv " + m_.state.path + " " + m_.state.path + ".old");
+              private_remedy(m_.state, "XDG_STATE_HOME"));
   }
 
   void runtimes() {
@@ -211,12 +224,17 @@ private:
 
   void limits() {
     using processes = limit_mechanisms::processes_type;
-    const std::string how_many = std::to_string(m_.processes) + " in a sandbox: ";
+    const std::string how_many = std::to_string(m_.processes) +
+                                 " in a sandbox: " + describe_processes(m_.limits, m_.processes);
     if (m_.limits.processes == processes::none)
-      warn("limit of processes", how_many + describe(m_.limits.processes),
+      warn("limit of processes", how_many,
            "run piorch as an ordinary user, or use Linux 6.14 or newer; this is " + m_.kernel);
+    else if (m_.processes < m_.limits.least_processes)
+      warn("limit of processes", how_many,
+           "run piorch as an ordinary user, or set limits.processes to " +
+               std::to_string(m_.limits.least_processes) + " or more");
     else
-      ok("limit of processes", how_many + describe(m_.limits.processes));
+      ok("limit of processes", how_many);
     const std::string how_much = std::to_string(m_.memory_mib) + " MiB: ";
     if (m_.limits.memory == limit_mechanisms::memory_type::group)
       ok("limit of memory", how_much + describe(m_.limits.memory));

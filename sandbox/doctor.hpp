@@ -39,6 +39,9 @@ struct machine_facts {
   struct directory {
     std::string path;
     std::string error; // "": usable
+    // When nothing is there:
+    bool absent = false;
+    std::string absent_parent; // the directory to make; "": it is there, or cannot be made
   };
   directory temp, runtime, state;
 

@@ -16,6 +16,7 @@
 #include <sched.h>
 #include <sstream>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
@@ -104,9 +105,42 @@ std::vector<std::string> missing_in(const std::string& directory,
   return out;
 }
 
-machine_facts::directory private_directory(const std::string& path) {
-  const auto made = config::make_private_directory(path);
-  return {path, made ? std::string() : made.failed().text};
+bool is_there(const std::string& path) {
+  struct stat st {};
+  return ::lstat(path.c_str(), &st) == 0;
+}
+
+std::string parent_of(const std::string& path) {
+  return path.substr(0, std::max<std::size_t>(path.rfind('/'), 1));
+}
+
+// Missing directories above it included.
+bool can_be_made(std::string path) {
+  while (!is_there(path) && path != "/")
+    path = parent_of(path);
+  struct stat st {};
+  return ::stat(path.c_str(), &st) == 0 && S_ISDIR(st.st_mode) &&
+         ::access(path.c_str(), W_OK | X_OK) == 0;
+}
+
+machine_facts::directory private_directory(const std::string& path, const char* variable) {
+  machine_facts::directory d;
+  d.path = path;
+  if (const auto made = config::make_private_directory(path, variable); !made) {
+    d.error = made.failed().text;
+    d.absent = !is_there(path);
+    if (d.absent && !is_there(parent_of(path)) && can_be_made(parent_of(path)))
+      d.absent_parent = parent_of(path);
+  }
+  return d;
+}
+
+// The journal makes what is missing above it, too.
+machine_facts::directory state_directory(const std::string& path) {
+  auto d = private_directory(path, "XDG_STATE_HOME");
+  if (!d.absent_parent.empty())
+    d.error.clear();
+  return d;
 }
 
 void look_at_kernel(machine_facts& m) {
@@ -165,8 +199,8 @@ machine_facts examine(const config::paths& paths, const result<config::loaded_se
   m.temp.path = from.temp_dir;
   if (const auto temp = scratch::make(from.temp_dir); !temp)
     m.temp.error = temp.failed().text;
-  m.runtime = private_directory(paths.runtime_dir);
-  m.state = private_directory(paths.state_dir);
+  m.runtime = private_directory(paths.runtime_dir, "XDG_RUNTIME_DIR");
+  m.state = state_directory(paths.state_dir);
 
   m.sandbox = try_sandbox(
       values, from, {"/bin/cat", "/proc/self/status", "/proc/sys/kernel/pid_max"}, trial_limit);

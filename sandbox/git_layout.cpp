@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <dirent.h>
+#include <filesystem>
 #include <optional>
 #include <string_view>
 
@@ -79,10 +80,38 @@ constexpr const char* runs_programs = "through it the host's Git runs programs";
 constexpr const char* redirects = "tells the host's Git where the repository is";
 
 void add(const std::string& git_dir, const std::string& name, const char* reason,
-         std::vector<protected_path>& out, bool only_present) {
+         std::vector<protected_path>& out, bool only_present, bool by_guard = false) {
   const bool present = exists(join(git_dir, name));
   if (present || !only_present)
-    out.push_back({name, reason, present});
+    out.push_back({name, reason, present, present && by_guard});
+}
+
+// Git runs none of these, and the create guard lets nothing else appear beside them.
+bool has_only_samples(const std::string& hooks) {
+  constexpr std::string_view end = ".sample";
+  const auto st = look(hooks);
+  DIR* entries = st && S_ISDIR(st->st_mode) ? ::opendir(hooks.c_str()) : nullptr;
+  bool only = entries != nullptr;
+  while (const dirent* e = only ? ::readdir(entries) : nullptr) {
+    const std::string_view name = e->d_name;
+    only = name == "." || name == ".." ||
+           (name.size() > end.size() && name.substr(name.size() - end.size()) == end);
+  }
+  if (entries)
+    ::closedir(entries);
+  return only;
+}
+
+// `dir`: of a linked work tree, in the repository's Git directory. As text, for the tree may
+// be gone already.
+bool leads_into(const std::string& dir, const std::string& workspace) {
+  const auto common = read_small_file(join(dir, "commondir"), pointer_limit_bytes);
+  const auto tree = read_small_file(join(dir, "gitdir"), pointer_limit_bytes);
+  if (!common || trimmed(*common) != "../.." || !tree)
+    return false;
+  const std::string dot_git =
+      std::filesystem::path(resolve_from(dir, trimmed(*tree))).lexically_normal().string();
+  return is_within(dot_git, workspace) && parent_of(dot_git) != workspace;
 }
 
 void add_modules(const std::string& git_dir, const std::string& prefix, unsigned depth,
@@ -96,8 +125,9 @@ void add_modules(const std::string& git_dir, const std::string& prefix, unsigned
       continue;
     }
     // config is left to the create guard, which checks what is added to it
-    for (const char* file : {"/hooks", "/config.worktree"})
-      add(git_dir, module + file, runs_programs, out, true);
+    add(git_dir, module + "/hooks", runs_programs, out, true,
+        has_only_samples(join(git_dir, module + "/hooks")));
+    add(git_dir, module + "/config.worktree", runs_programs, out, true);
     add(git_dir, module + "/commondir", redirects, out, true);
     if (is_directory(join(git_dir, module + "/modules")))
       add_modules(git_dir, module + "/modules", depth - 1, out);
@@ -136,18 +166,23 @@ git_layout find_git(const std::string& work_tree) {
   return out;
 }
 
-std::vector<protected_path> protect_git_dir(const std::string& git_dir) {
+std::vector<protected_path> protect_git_dir(const std::string& git_dir,
+                                            const std::string& workspace) {
   std::vector<protected_path> out;
-  add(git_dir, "hooks", runs_programs, out, false);
-  add(git_dir, "config.worktree", runs_programs, out, false);
-  add(git_dir, "commondir", redirects, out, false);
-  add(git_dir, "gitdir", redirects, out, true);
+  const bool own = git_dir == join(workspace, ".git") || !is_within(git_dir, workspace);
+  const bool of_tree = leads_into(git_dir, workspace);
+  add(git_dir, "hooks", runs_programs, out, false,
+      !own && has_only_samples(join(git_dir, "hooks")));
+  add(git_dir, "config.worktree", runs_programs, out, false, of_tree);
+  add(git_dir, "commondir", redirects, out, false, of_tree);
+  add(git_dir, "gitdir", redirects, out, true, of_tree);
   add_modules(git_dir, "modules", module_depth, out);
   for (const std::string& name : directories_in(join(git_dir, "worktrees"))) {
     const std::string tree = "worktrees/" + name;
-    add(git_dir, tree + "/config.worktree", runs_programs, out, true);
+    const bool inside = leads_into(join(git_dir, tree), workspace);
+    add(git_dir, tree + "/config.worktree", runs_programs, out, true, inside);
     for (const char* file : {"/commondir", "/gitdir"})
-      add(git_dir, tree + file, redirects, out, true);
+      add(git_dir, tree + file, redirects, out, true, inside);
   }
   return out;
 }

@@ -27,7 +27,11 @@ struct git_layout {
 git_layout find_git(const std::string& work_tree);
 
 // The entries of a Git directory that must not be written; paths relative to it.
-// Present ones only for modules and linked worktrees, as they are found by a walk.
-std::vector<protected_path> protect_git_dir(const std::string& git_dir);
+// Present ones only for modules and linked worktrees, as they are found by a walk. What
+// may be removed by a command is left to the create guard: hooks of which Git runs none
+// (not of the workspace's own repository), and what leads to a linked work tree inside the
+// workspace.
+std::vector<protected_path> protect_git_dir(const std::string& git_dir,
+                                            const std::string& workspace);
 
 } // namespace piorch::sandbox

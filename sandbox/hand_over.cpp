@@ -1,6 +1,9 @@
 #include "sandbox/hand_over.hpp"
 
+#include "sandbox/files.hpp"
+
 #include <cerrno>
+#include <csignal>
 #include <cstring>
 #include <fcntl.h>
 #include <nlohmann/json.hpp>
@@ -55,6 +58,53 @@ std::string to_bytes(const std::string& utf8) {
   return out;
 }
 
+json to_utf8(const std::vector<std::string>& words) {
+  json out = json::array();
+  for (const auto& word : words)
+    out.push_back(to_utf8(word));
+  return out;
+}
+
+std::vector<std::string> to_bytes(const json& words) {
+  std::vector<std::string> out;
+  for (const auto& word : words)
+    out.push_back(to_bytes(word.get_ref<const std::string&>()));
+  return out;
+}
+
+json host_json(std::optional<on_host>& from) {
+  if (!from)
+    return nullptr;
+  return {
+      {"arguments", to_utf8(from->job.arguments)}, {"environment", to_utf8(from->job.environment)},
+      {"directory", to_utf8(from->job.directory)}, {"shown", to_utf8(from->shown)},
+      {"variables", to_utf8(from->variables)},     {"prefix", to_utf8(from->prefix)},
+      {"signalMask", from->signal_mask},           {"ignoredSignals", from->ignored_signals},
+      {"inputOffset", from->input_offset},         {"stderrFrom", keep(from->stderr_from)},
+      {"stderrTo", keep(from->stderr_to)}};
+}
+
+std::optional<on_host> host_from(const json& j) {
+  if (j.is_null())
+    return std::nullopt;
+  const auto bytes = [&](const char* name) {
+    return to_bytes(j.at(name).get_ref<const std::string&>());
+  };
+  on_host out;
+  out.job.arguments = to_bytes(j.at("arguments"));
+  out.job.environment = to_bytes(j.at("environment"));
+  out.job.directory = bytes("directory");
+  out.shown = bytes("shown");
+  out.variables = bytes("variables");
+  out.prefix = bytes("prefix");
+  out.signal_mask = j.at("signalMask").get<std::uint64_t>();
+  out.ignored_signals = j.at("ignoredSignals").get<std::uint64_t>();
+  out.input_offset = j.at("inputOffset").get<std::int64_t>();
+  out.stderr_from = take(j, "stderrFrom");
+  out.stderr_to = take(j, "stderrTo");
+  return out;
+}
+
 } // namespace
 
 result<ipc::unique_fd> send(hand_over& from) {
@@ -73,6 +123,11 @@ result<ipc::unique_fd> send(hand_over& from) {
                {"timeLimitMs", from.time_limit.count()},
                {"begunUs", from.begun_us},
                {"ask", from.ask},
+               {"supervisor", keep(from.supervisor)},
+               {"capability", from.capability},
+               {"workerId", from.worker_id},
+               {"heartbeatSeconds", from.heartbeat.count()},
+               {"host", host_json(from.host)},
                {"settings", config::settings_json(from.settings)}};
   const std::string text = j.dump(-1, ' ', false, replace);
   ipc::unique_fd fd(::memfd_create("hand-over", 0));
@@ -111,8 +166,38 @@ result<hand_over> receive(int fd) {
   out.time_limit = std::chrono::milliseconds(j.at("timeLimitMs").get<std::int64_t>());
   out.begun_us = j.at("begunUs").get<std::uint64_t>();
   out.ask = j.at("ask").get<bool>();
+  out.supervisor = take(j, "supervisor");
+  out.capability = j.at("capability").get<std::string>();
+  out.worker_id = j.at("workerId").get<std::string>();
+  out.heartbeat = std::chrono::seconds(j.at("heartbeatSeconds").get<std::int64_t>());
+  out.host = host_from(j.at("host"));
   out.settings = std::move(*settings);
   return out;
+}
+
+void take(hand_over& next, launched&& from) {
+  next.bwrap = from.bwrap;
+  next.channel = std::move(from.channel);
+  next.diagnostics = std::move(from.diagnostics);
+  next.temp = std::move(from.temp);
+  next.workspace = from.rules.workspace;
+  next.temp_dir = from.rules.temp_dir;
+}
+
+error become_broker(hand_over& next, const std::string& libexec_dir, const char* kind) {
+  const pid_t bwrap = next.bwrap;
+  const auto file = send(next);
+  error why{failure::fault, {}};
+  if (file) {
+    const std::string broker = join(libexec_dir, "piorch-broker");
+    const std::string number = std::to_string(file->get());
+    ::execl(broker.c_str(), "piorch-broker", kind, number.c_str(), nullptr);
+    why.text = "cannot run " + broker + ": " + std::strerror(errno) + "; install piorch again";
+  } else
+    why = file.failed();
+  if (bwrap > 0)
+    ::kill(bwrap, SIGKILL);
+  return why;
 }
 
 } // namespace piorch::sandbox

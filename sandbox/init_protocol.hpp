@@ -108,6 +108,8 @@ struct mount_record {
 enum class guard_kind : std::uint32_t {
   absent = 1, // nothing may come into being under this name
   directory,  // only a directory, made by mkdir and never renamed (a work tree's .git)
+  kept,       // not written, moved or replaced; may be removed (a linked work tree's .git)
+  plain,      // only directories and regular files come into being below it
 };
 
 struct guard_record {

@@ -1,7 +1,8 @@
 #include "sandbox/launch.hpp"
 
-#include "config/limits.hpp"
+#include "config/network_limits.hpp"
 #include "sandbox/bwrap_args.hpp"
+#include "sandbox/caller.hpp"
 #include "sandbox/files.hpp"
 #include "sandbox/guard_rules.hpp"
 #include "sandbox/init_job.hpp"
@@ -65,17 +66,11 @@ private:
   pid_t pid_;
 };
 
-std::uint64_t bits_of(const sigset_t& set) {
-  std::uint64_t out = 0;
-  for (int n = 1; n <= 64; ++n)
-    if (sigismember(&set, n) == 1)
-      out |= std::uint64_t{1} << (n - 1);
-  return out;
-}
-
 void add_listeners(init_job& job, const launch_request& request) {
   job.add_listener(limits::http_proxy_port, false);
   job.add_listener(limits::socks_proxy_port, false);
+  if (request.counts_workers)
+    job.add_listener(limits::nested_workers_port, false);
   for (const std::uint16_t port : request.local_ports) {
     job.add_listener(port, false);
     job.add_listener(port, true);
@@ -115,12 +110,19 @@ result<init_job> make_job(const policy& p, const std::vector<std::string>& trees
 } // namespace
 
 result<std::string> find_bwrap(const std::string& workspace) {
+  std::string inside;
   for (const char* path : {"/usr/bin/bwrap", "/usr/local/bin/bwrap", "/bin/bwrap"}) {
     const auto real = canonical(path);
-    if (real && (workspace.empty() || !is_within(*real, workspace)) &&
-        ::access(real->c_str(), X_OK) == 0)
+    if (!real || ::access(real->c_str(), X_OK) != 0)
+      continue;
+    if (workspace.empty() || !is_within(*real, workspace))
       return *real;
+    inside = *real;
   }
+  if (!inside.empty())
+    return error{failure::sandbox_unavailable,
+                 workspace + " cannot be the workspace: bubblewrap itself (" + inside +
+                     ") lies in it, and would be writable; choose a directory further down"};
   return error{failure::sandbox_unavailable,
                "bubblewrap is not installed; install it with: apt-get install bubblewrap"};
 }
@@ -173,7 +175,13 @@ result<launched> launch(const config::settings& settings, const policy_inputs& f
   if (auto temp = scratch::make(from.temp_dir))
     out.temp = std::move(*temp);
   environment variables = request.variables;
-  prepare_for_sandbox(variables, out.temp.path());
+  std::string seen_temp = out.temp.path();
+  if (from.extras.keeps_temp_dir(from.temp_dir)) // under the name that the caller has for it
+    seen_temp =
+        variables.value("TMPDIR").empty() ? from.temp_dir : std::string(variables.value("TMPDIR"));
+  prepare_for_sandbox(variables, seen_temp);
+  if (auto made = make_own_directories(from.extras.own, out.temp); !made)
+    return std::move(made).failed();
   if (auto placed = place_private_files(request.files, out.temp, variables); !placed)
     return std::move(placed).failed();
 
@@ -222,6 +230,8 @@ result<launched> launch(const config::settings& settings, const policy_inputs& f
   guard_process alive(*pid);
 
   // Meanwhile: everything that bubblewrap does not need.
+  if (auto copied = place_private_copies(request.copies, out.temp); !copied)
+    return std::move(copied).failed();
   if (auto surveyed = survey_workspace(out.rules, from); !surveyed)
     return std::move(surveyed).failed();
   network::add_proxy_variables(variables, join(from.libexec_dir, "piorch-connect"));

@@ -7,6 +7,7 @@
 #include "ipc/unique_fd.hpp"
 #include "sandbox/environment.hpp"
 #include "sandbox/policy.hpp"
+#include "sandbox/private_copies.hpp"
 #include "sandbox/private_files.hpp"
 #include "sandbox/scratch.hpp"
 
@@ -29,7 +30,9 @@ struct launch_request {
   sigset_t signal_mask{};            // for the command
   std::uint64_t ignored_signals = 0; // bit n-1: the command ignores signal n
   std::vector<std::uint16_t> local_ports;
-  private_files files; // for this command alone
+  bool counts_workers = false;      // listens at limits::nested_workers_port, too
+  private_files files;              // for this command alone
+  std::vector<private_copy> copies; // likewise; into policy_extras::own
 };
 
 // A sandbox on its way. The job is in the channel already, so that the command

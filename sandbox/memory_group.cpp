@@ -143,6 +143,19 @@ memory_group::~memory_group() {
     ::rmdir(path_.c_str());
 }
 
+bool memory_group::ended_something() const {
+  if (path_.empty())
+    return false;
+  for (const char* file : {"/memory.oom_control", "/memory.events"}) { // v1, v2
+    std::istringstream counters(read_small_file(path_ + file, proc_file_limit).value_or(""));
+    std::string name;
+    for (std::uint64_t value = 0; counters >> name >> value;)
+      if (name == "oom_kill" && value > 0)
+        return true;
+  }
+  return false;
+}
+
 void sweep_memory_groups() noexcept {
   try {
     const std::string parent = writable_memory_parent();

@@ -23,6 +23,9 @@ public:
 
   explicit operator bool() const { return !path_.empty(); }
 
+  // True once the kernel has ended a process because the group was at its limit.
+  bool ended_something() const;
+
 private:
   std::string path_;
 };

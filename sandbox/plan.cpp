@@ -20,6 +20,7 @@ plan make_plan(const policy& p, const std::string& scratch) {
   out.outer.push_back({kind::tmpfs, "/dev/shm", {}, shm_limit_bytes, 01777});
   out.outer.push_back({kind::remount_ro, "/dev"});
   std::vector<std::string> hidden;
+  bool has_own = false; // then the private directory is seen as these, not under its own name
   for (const rule& r : p.rules) {
     if (!r.present)
       continue;
@@ -27,6 +28,10 @@ plan make_plan(const policy& p, const std::string& scratch) {
       case access::hide:
         out.outer.push_back({kind::tmpfs, r.path});
         hidden.push_back(r.path);
+        break;
+      case access::own:
+        out.outer.push_back({kind::bind, r.path, join(scratch, r.source)});
+        has_own = true;
         break;
       case access::read:
         out.outer.push_back({kind::ro_bind, r.path, r.source});
@@ -40,7 +45,7 @@ plan make_plan(const policy& p, const std::string& scratch) {
         break;
     }
   }
-  if (!scratch.empty())
+  if (!scratch.empty() && !has_own)
     out.outer.push_back({kind::bind, scratch});
   // A hidden directory must not take writes that would vanish (facts: say no instead).
   for (const std::string& path : hidden)
@@ -53,7 +58,8 @@ std::vector<inner_mount> plan_inner(const policy& p, const std::vector<std::stri
                                     bool guarded) {
   std::vector<inner_mount> out;
   for (const rule& r : p.rules) {
-    if (!r.present || (r.what != access::pin && r.what != access::protect) || (guarded && r.above))
+    if (!r.present || (r.what != access::pin && r.what != access::protect) ||
+        (guarded && r.by_guard))
       continue;
     std::size_t best = trees.size();
     for (std::size_t i = 0; i < trees.size(); ++i)

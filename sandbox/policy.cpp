@@ -8,6 +8,9 @@
 #include "sandbox/runtimes.hpp"
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <unistd.h>
 
 namespace piorch::sandbox {
 
@@ -18,11 +21,29 @@ error refuse_workspace(const std::string& path, const std::string& why) {
                               "; change to a project directory or name one with --cwd"};
 }
 
+// What everybody's programs and settings are in. A caller who may write there (root) would let
+// the command do so.
+bool is_of_the_system(const std::string& path) {
+  for (const char* own : {"/usr/src", "/usr/local/src", "/run/user"})
+    if (is_within(path, own) && path != "/run/user")
+      return false;
+  for (const char* system : {"/bin", "/boot", "/etc", "/lib", "/lib32", "/lib64", "/run", "/sbin",
+                             "/usr", "/var/lib/dpkg", "/var/spool/cron"})
+    if (is_within(path, system) || is_within(system, path))
+      return true;
+  return false;
+}
+
 // A sandbox writes its workspace; some directories must never be one.
 result<std::string> check_workspace(const policy_inputs& from) {
   const auto real = canonical(from.workspace);
   if (!real)
-    return error{failure::usage, "no such directory: " + from.workspace};
+    return error{
+        failure::usage,
+        errno == ENOENT
+            ? "no such directory: " + from.workspace
+            : "cannot use " + from.workspace + " as the workspace: " + std::strerror(errno) +
+                  (from.workspace == "." ? " (a directory above it cannot be searched)" : "")};
   if (!is_directory(*real))
     return error{failure::usage, "not a directory: " + from.workspace};
   for (const char* kernel : {"/proc", "/sys", "/dev"})
@@ -38,6 +59,9 @@ result<std::string> check_workspace(const policy_inputs& from) {
       return refuse_workspace(*real, "it is part of Pi's own " + join(from.agent_dir, name));
   if (*real == "/")
     return refuse_workspace(*real, "it is the root directory");
+  if (is_of_the_system(*real) && ::access(real->c_str(), W_OK) == 0)
+    return refuse_workspace(*real, "programs and settings of the whole system are there, and you "
+                                   "may write to them");
   return *real;
 }
 
@@ -46,17 +70,18 @@ public:
   builder(policy& p, const policy_inputs& from) : p_(p), from_(from) {}
 
   void hide_homes() {
-    for (const std::string& home : from_.homes) {
-      if (!is_directory(home))
-        continue;
-      const bool opened =
-          std::any_of(from_.additional_read.begin(), from_.additional_read.end(),
-                      [&](const std::string& path) { return is_within(home, path); });
-      if (!opened) {
-        p_.rules.push_back({access::hide, home, {}, "the user's home directory", true});
-        hidden_.push_back(home);
-      }
+    for (const std::string& home : from_.homes)
+      hide(home, "the user's home directory");
+    // Where variables have put them outside the home.
+    hide_elsewhere(from_.agent_dir, "Pi's credentials, settings and conversations");
+    hide_elsewhere(from_.state_dir, "what piorch's sessions have said");
+    for (const own_directory& own : from_.extras.own) {
+      p_.rules.push_back({access::own, own.path, own.name, own.reason, true});
+      hidden_.push_back(own.path);
     }
+    // One may lie in another (a home below the temporary directory): the outer one first.
+    std::stable_sort(p_.rules.begin(), p_.rules.end(),
+                     [](const rule& a, const rule& b) { return a.path < b.path; });
   }
 
   // Only what is hidden needs to be made visible again.
@@ -76,7 +101,34 @@ public:
     p_.rules.push_back({access::write, path, {}, reason, true});
   }
 
+  void add(const rule& extra) {
+    if (extra.what == access::read)
+      show(extra.path, extra.reason);
+    else if (extra.what == access::write) {
+      write(extra.path, extra.reason);
+      p_.rules.back().plain = extra.plain;
+    }
+  }
+
 private:
+  void hide(const std::string& directory, const char* reason) {
+    const bool opened =
+        std::any_of(from_.additional_read.begin(), from_.additional_read.end(),
+                    [&](const std::string& path) { return is_within(directory, path); });
+    if (opened || !is_directory(directory))
+      return;
+    p_.rules.push_back({access::hide, directory, {}, reason, true});
+    hidden_.push_back(directory);
+  }
+
+  void hide_elsewhere(const std::string& directory, const char* reason) {
+    const auto holds = [&](const std::string& home) { return is_within(directory, home); };
+    const auto is_it = [&](const own_directory& own) { return own.path == directory; };
+    if (std::none_of(from_.homes.begin(), from_.homes.end(), holds) &&
+        std::none_of(from_.extras.own.begin(), from_.extras.own.end(), is_it))
+      hide(directory, reason);
+  }
+
   bool hidden(const std::string& path) const {
     return std::any_of(hidden_.begin(), hidden_.end(),
                        [&](const std::string& home) { return is_within(path, home); });
@@ -87,8 +139,14 @@ private:
   std::vector<std::string> hidden_;
 };
 
-void show_git(builder& b, const git_layout& git) {
+void show_git(builder& b, const git_layout& git, bool read_only) {
   using kind = git_layout::kind_type;
+  if (read_only) {
+    if (git.kind == kind::worktree || git.kind == kind::submodule)
+      for (const std::string& path : {git.common_dir, git.git_dir})
+        b.show(path, "the repository that this work tree belongs to");
+    return;
+  }
   if (git.kind == kind::worktree) {
     b.show(git.common_dir, "the repository that this work tree belongs to");
     for (const char* name : {"objects", "refs", "logs"})
@@ -118,13 +176,13 @@ public:
     if (!tree_of(p_, path))
       return;
     if (found.present)
-      found_.push_back({access::protect, path, {}, found.reason, true, in_git});
+      found_.push_back({access::protect, path, {}, found.reason, true, in_git, found.by_guard});
     else
       absent_.push_back({access::protect, path, {}, found.reason, false, in_git});
   }
 
-  void add_pin(const std::string& path, const std::string& reason) {
-    pins_.push_back({access::pin, path, {}, reason, true});
+  void add_pin(const std::string& path, const std::string& reason, bool by_guard) {
+    pins_.push_back({access::pin, path, {}, reason, true, false, by_guard});
   }
 
   // Every directory above a protected path is pinned, or renaming it would
@@ -139,7 +197,7 @@ public:
     const auto order = [](const rule& a, const rule& b) {
       if (a.path != b.path || a.what != b.what)
         return a.path != b.path ? a.path < b.path : a.what > b.what;
-      return a.in_git != b.in_git ? b.in_git : b.above && !a.above; // the stricter first
+      return a.in_git != b.in_git ? b.in_git : b.by_guard && !a.by_guard; // the stricter first
     };
     std::sort(found_.begin(), found_.end(), order);
     found_.erase(std::unique(found_.begin(), found_.end(),
@@ -161,20 +219,27 @@ private:
   std::vector<rule> found_, absent_, pins_;
 };
 
-void protect_git(protector& out, const std::string& work_tree, const git_layout& git) {
+// A nested repository may be removed as a whole, as long as that takes nothing with it that the
+// host's Git runs: what is in it is left to the create guard then.
+void protect_git(protector& out, const policy& p, const std::string& work_tree,
+                 const git_layout& git) {
   using kind = git_layout::kind_type;
+  const bool nested = work_tree != p.workspace;
   const std::string dot_git = join(work_tree, ".git");
   if (git.kind == kind::none)
     return;
   if (git.kind == kind::directory)
-    out.add_pin(dot_git, "the repository itself must not be replaced");
+    out.add_pin(dot_git, "the repository itself must not be replaced", nested);
   else
-    out.add(work_tree, {".git", "tells the host's Git where the repository is", true});
+    out.add(work_tree,
+            {".git", "tells the host's Git where the repository is", true,
+             nested && git.kind != kind::foreign && is_within(git.git_dir, p.workspace)},
+            nested);
   if (!git.git_dir.empty() && !is_open(git.git_dir))
     out.add(parent_of(git.git_dir), {git.git_dir.substr(git.git_dir.rfind('/') + 1),
                                      "cannot be looked into, so all of it is protected", true});
   else if (git.kind != kind::foreign || !git.git_dir.empty())
-    for (const protected_path& found : protect_git_dir(git.git_dir))
+    for (const protected_path& found : protect_git_dir(git.git_dir, p.workspace))
       out.add(git.git_dir, found, true);
 }
 
@@ -190,10 +255,17 @@ void protect_programs(protector& out, const policy& p, const std::string& work_t
 
 } // namespace
 
+bool policy_extras::keeps_temp_dir(const std::string& temp_dir) const {
+  return std::any_of(own.begin(), own.end(),
+                     [&](const own_directory& one) { return one.path == temp_dir; });
+}
+
 const char* name_of(access what) {
   switch (what) {
     case access::hide:
       return "hide";
+    case access::own:
+      return "own";
     case access::read:
       return "read";
     case access::write:
@@ -212,6 +284,10 @@ result<policy> make_policy(const config::settings& settings, const policy_inputs
       return error{failure::sandbox_unavailable,
                    "the home directory is /, which cannot be hidden from a sandbox: set HOME to "
                    "the directory that holds your private files"};
+  if (from.agent_dir == "/")
+    return error{failure::sandbox_unavailable,
+                 "Pi's directory is /, which cannot be hidden from a sandbox: set "
+                 "PI_CODING_AGENT_DIR to another one"};
   auto workspace = check_workspace(from);
   if (!workspace)
     return std::move(workspace).failed();
@@ -233,8 +309,10 @@ result<policy> make_policy(const config::settings& settings, const policy_inputs
     b.show(path, "filesystem.additionalAllowRead", true);
   for (const std::string& path : from.additional_read)
     b.show(path, "--allow-read", true);
-  show_git(b, find_git(p.workspace));
+  show_git(b, find_git(p.workspace), from.extras.git_read_only);
   b.write(p.workspace, "the workspace");
+  for (const rule& extra : from.extras.rules)
+    b.add(extra);
   return p;
 }
 
@@ -252,7 +330,7 @@ result<done> survey_workspace(policy& p, const policy_inputs& from) {
   for (const protected_path& found : walk.secrets)
     out.add(p.workspace, found);
   const git_layout git = find_git(p.workspace);
-  protect_git(out, p.workspace, git);
+  protect_git(out, p, p.workspace, git);
   protect_programs(out, p, p.workspace, git, from.homes);
   if (git.kind == git_layout::kind_type::none)
     out.add(p.workspace,
@@ -260,7 +338,7 @@ result<done> survey_workspace(policy& p, const policy_inputs& from) {
   for (const std::string& nested : walk.repositories) {
     const std::string tree = join(p.workspace, nested);
     const git_layout own = find_git(tree);
-    protect_git(out, tree, own);
+    protect_git(out, p, tree, own);
     protect_programs(out, p, tree, own, from.homes);
   }
   for (const char* name : {"settings.json", "permissions.json", "sandbox.json", "pi-sandbox.json",
@@ -282,6 +360,10 @@ result<done> survey_workspace(policy& p, const policy_inputs& from) {
   for (const std::string& path : installed)
     if (is_within(path, p.workspace) && path != p.workspace && exists(path))
       out.add(p.workspace, {relative_to(path, p.workspace), "run on the host", true});
+  for (const rule& extra : from.extras.rules)
+    if (extra.what == access::protect)
+      out.add(parent_of(extra.path),
+              {extra.path.substr(extra.path.rfind('/') + 1), extra.reason, exists(extra.path)});
   out.finish();
   return done{};
 }

@@ -167,6 +167,9 @@ private:
       page_.warning("no command is started here, since names that do not exist could not be "
                     "protected: " +
                     config::printable(r_.unguarded_because));
+    else if (r_.guard_interruptible)
+      page_.warning("this kernel (before 5.19) lets signals interrupt the protection of names that "
+                    "do not exist: interrupted calls are answered when they are made again");
     table_if_any("cannot be written, replaced or removed", rows(access::protect, true));
     table_if_any("cannot be replaced, renamed or removed", rows(access::pin, true));
     std::vector<std::pair<std::string, std::vector<std::string>>> absent; // by reason
@@ -228,7 +231,7 @@ private:
     const auto& l = r_.rules.settings.limits;
     page_.heading("Limits");
     page_.table(
-        {{"processes  " + std::to_string(l.processes), describe(r_.limits.processes)},
+        {{"processes  " + std::to_string(l.processes), describe_processes(r_.limits, l.processes)},
          {"memory     " + std::to_string(l.memory_mib) + " MiB", describe(r_.limits.memory)}});
   }
 
@@ -256,7 +259,7 @@ void add_path(ordered_json& to, const std::string& key, const std::string& path)
 
 const char* enforced_by(const rule& r, bool guarded) {
   if (r.present)
-    return r.above && guarded ? "guard" : "mount";
+    return r.by_guard && guarded ? "guard" : "mount";
   return r.what == access::protect && guarded ? "guard" : "nothing";
 }
 
@@ -294,6 +297,9 @@ std::string policy_json(const policy_report& r) {
     out["rules"].push_back(std::move(entry));
   }
   out["createGuard"] = r.guarded;
+  out["createGuardMode"] = !r.guarded              ? ordered_json(nullptr)
+                           : r.guard_interruptible ? ordered_json("replay")
+                                                   : ordered_json("full");
   out["createGuardProblem"] = r.guarded ? ordered_json(nullptr) : ordered_json(r.unguarded_because);
   const auto& s = r.rules.settings;
   out["network"] = {{"deniedDomains", texts(s.network.denied_domains)},
@@ -303,7 +309,7 @@ std::string policy_json(const policy_report& r) {
                     {"httpProxyPort", limits::http_proxy_port},
                     {"socksProxyPort", limits::socks_proxy_port}};
   out["limits"] = {{"processes", s.limits.processes},
-                   {"processesEnforcedBy", describe(r.limits.processes)},
+                   {"processesEnforcedBy", describe_processes(r.limits, s.limits.processes)},
                    {"memoryMiB", s.limits.memory_mib},
                    {"memoryEnforcedBy", describe(r.limits.memory)}};
   return dump(out, ordered_json::error_handler_t::replace, 2) + "\n";

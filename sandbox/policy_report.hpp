@@ -14,7 +14,8 @@ struct policy_report {
   std::string settings_file; // "": the defaults
   // Can the create guard be had here? Without it no command is started.
   bool guarded = false;
-  std::string unguarded_because; // and what to do about it
+  std::string unguarded_because;    // and what to do about it
+  bool guard_interruptible = false; // guard_support::interruptible
   limit_mechanisms limits;
 };
 

@@ -37,11 +37,17 @@ constexpr std::array fixed_names{
     fixed_name{".pi/prompts", by_pi},
     fixed_name{".pi/themes", by_pi},
     fixed_name{".pi/agents", by_pi},
+    fixed_name{".pi/chains", by_pi},
+    // Of pi-subagents, at its old place and from 0.49 on: what is planned there is run.
+    fixed_name{".pi/subagents/schedules", by_pi},
+    fixed_name{".pi/subagents/project-panes", by_pi},
+    fixed_name{".pi-subagents/schedules", by_pi},
+    fixed_name{".pi-subagents/project-panes", by_pi},
     fixed_name{".pi/npm", by_pi},
     fixed_name{".pi/git", by_pi},
     fixed_name{".pi/SYSTEM.md", by_pi},
     fixed_name{".pi/APPEND_SYSTEM.md", by_pi},
-    fixed_name{".agents/skills", by_pi},
+    fixed_name{".agents", by_pi}, // skills, and agents of pi-subagents
     fixed_name{".bashrc", by_shell},
     fixed_name{".bash_profile", by_shell},
     fixed_name{".profile", by_shell},

@@ -11,6 +11,7 @@ struct protected_path {
   std::string path; // relative to its root, no link above the last component
   std::string reason;
   bool present = false;
+  bool by_guard = false; // rule::by_guard
 };
 
 // The names below the workspace root that are protected whether or not they

@@ -21,7 +21,9 @@ struct remote_job {
   std::chrono::milliseconds time_limit{0}; // 0: none
   bool has_input = false;                  // else the command reads /dev/null
   bool ask = false;                        // somebody may be asked for approvals
+  bool on_host = false;                    // without a sandbox: somebody has approved exactly this
   std::string session_id;                  // empty: a command of its own
+  std::string command_id;                  // of such a one
   std::vector<std::string> readable;       // shown besides what the policy shows
   private_files files;                     // for this command alone
 };
@@ -34,11 +36,15 @@ struct remote_report {
   outcome how;
   std::chrono::milliseconds duration{0};
   std::vector<network_entry> network;
+  std::vector<refused_entry> refused_paths;
 };
 result<remote_report> read_report(std::string_view text);
 
 // A refused_file frame.
 std::string refused_text(const refused_entry& r);
+result<refused_entry> read_refused(std::string_view text);
+// A network_event frame.
+result<network_entry> read_entry(std::string_view text);
 
 // A failed frame: nothing was run, and why.
 std::string failure_text(const error& why);

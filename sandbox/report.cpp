@@ -49,6 +49,10 @@ std::string report_json(const exec_report& r) {
                  {"refusedPaths", std::move(refused)}};
   if (r.how.signal != 0)
     j["signal"] = r.how.signal;
+  if (r.ran_on_host)
+    j["ranOnHost"] = true;
+  if (r.out_of_memory)
+    j["outOfMemory"] = true;
   if (!r.how.problem.empty())
     j["error"] = r.how.problem;
   return text_of(j) + "\n";

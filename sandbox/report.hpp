@@ -27,6 +27,8 @@ struct exec_report {
   std::chrono::microseconds duration{0};
   std::vector<network_entry> network;
   std::vector<refused_entry> refused_paths;
+  bool out_of_memory = false; // the kernel ended a process at limits.memoryMiB
+  bool ran_on_host = false;   // at last, once somebody had approved it
 };
 
 std::string report_json(const exec_report& r);

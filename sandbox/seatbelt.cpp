@@ -190,6 +190,9 @@ private:
              because(r.reason) + ")");
         hidden_.push_back(r.path);
         return done{};
+      case access::own:
+        return error{failure::sandbox_unavailable,
+                     "Seatbelt cannot show a directory of the sandbox's own at " + r.path};
       case access::read: {
         // Seatbelt judges the path a link leads to; the link itself must be readable too.
         if (real != r.path)

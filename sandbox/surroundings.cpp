@@ -2,8 +2,10 @@
 
 #include "sandbox/files.hpp"
 
+#include <cerrno>
 #include <climits>
 #include <cstdlib>
+#include <cstring>
 #include <unistd.h>
 
 namespace piorch::sandbox {
@@ -19,6 +21,7 @@ policy_inputs inputs_of(const config::paths& paths, const config::path_inputs& r
         out.homes.push_back(*real);
   out.temp_dir = canonical(paths.temp_dir).value_or(paths.temp_dir);
   out.agent_dir = canonical(paths.agent_dir).value_or(paths.agent_dir);
+  out.state_dir = canonical(paths.state_dir).value_or(paths.state_dir);
   for (const std::string& file : {paths.settings_file, paths.legacy_settings}) {
     // Its directory in the spelling that the policy compares with.
     const std::string dir = parent_of(file);
@@ -46,7 +49,10 @@ result<surroundings> look_around() {
   out.policy = inputs_of(out.paths, inputs, *libexec);
   char here[PATH_MAX];
   if (!::getcwd(here, sizeof here))
-    return error{failure::usage, "the current directory no longer exists; change to another one"};
+    return error{failure::usage,
+                 errno == ENOENT ? "the current directory no longer exists; change to another one"
+                                 : std::string("the current directory cannot be told: ") +
+                                       std::strerror(errno) + "; change to another one"};
   out.current_directory = here;
   return out;
 }

@@ -57,6 +57,15 @@ bool interrupt_this_thread_regularly(timer_t& timer) {
          ::timer_settime(timer, 0, &every, nullptr) == 0;
 }
 
+// Before the descriptor is handed over: interrupted in that, the kernel would take it back
+// and let the caller's open return 0, as if that were it.
+void no_more_interruptions() {
+  sigset_t mine;
+  sigemptyset(&mine);
+  sigaddset(&mine, SIGRTMIN + 1);
+  ::pthread_sigmask(SIG_BLOCK, &mine, nullptr);
+}
+
 void* serve(void* argument) {
   auto* b = static_cast<blocked*>(argument);
   timer_t timer{};
@@ -67,6 +76,7 @@ void* serve(void* argument) {
     for (;;) {
       const int fd = status(::openat(b->proc, name, b->flags));
       if (fd >= 0) {
+        no_more_interruptions();
         outcome = reply_descriptor(b->listener, b->call.id, fd, b->close_on_exec);
         ::close(fd);
         break;
@@ -82,7 +92,7 @@ void* serve(void* argument) {
     }
     ::timer_delete(timer);
   }
-  if (outcome != answered)
+  if (outcome <= 0)
     reply_status(b->listener, b->call.id, outcome);
   delete b;
   --open_count;

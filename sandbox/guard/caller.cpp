@@ -10,6 +10,8 @@
 namespace piorch::sandbox::guard {
 
 int caller::root() {
+  if (shared_root_ >= 0)
+    return shared_root_;
   if (!root_) {
     char name[40];
     std::snprintf(name, sizeof name, "%d/root", tid_);

@@ -21,8 +21,10 @@ using path_buffer = char[PATH_MAX];
 
 class caller {
 public:
-  caller(int listener, int proc, const seccomp_notif& call)
-      : listener_(listener), proc_(proc), id_(call.id), tid_(static_cast<pid_t>(call.pid)) {}
+  // `root`: the root directory of every caller, if they can have no other; else negative.
+  caller(int listener, int proc, const seccomp_notif& call, int root = -1)
+      : listener_(listener), proc_(proc), shared_root_(root), id_(call.id),
+        tid_(static_cast<pid_t>(call.pid)) {}
 
   std::uint64_t id() const { return id_; }
   pid_t tid() const { return tid_; }
@@ -53,6 +55,7 @@ private:
 
   int listener_;
   int proc_;
+  int shared_root_;
   std::uint64_t id_;
   pid_t tid_;
   unique_fd root_, directory_;

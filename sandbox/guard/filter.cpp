@@ -116,14 +116,47 @@ std::vector<sock_filter> creating_calls_filter() {
   return p.take();
 }
 
-int install_filter() {
-  auto code = creating_calls_filter();
+std::vector<sock_filter> joined_filter(const sock_fprog& first) {
+  std::vector<sock_filter> out(first.filter, first.filter + first.len);
+  for (std::size_t i = 0; i < out.size(); ++i)
+    if (out[i].code == (BPF_RET | BPF_K) && out[i].k == SECCOMP_RET_ALLOW)
+      out[i] = {BPF_JMP | BPF_JA, 0, 0, static_cast<std::uint32_t>(out.size() - i - 1)};
+  const auto own = creating_calls_filter();
+  out.insert(out.end(), own.begin(), own.end());
+  return out.size() <= BPF_MAXINSNS ? out : std::vector<sock_filter>();
+}
+
+namespace {
+
+// Can a descriptor be given and the call be answered in one (5.14)? Then there is no such call.
+bool can_give_descriptors(int listener) {
+  seccomp_notif_addfd nobody{};
+  nobody.flags = SECCOMP_ADDFD_FLAG_SEND;
+  nobody.srcfd = static_cast<__u32>(listener);
+  return ::ioctl(listener, SECCOMP_IOCTL_NOTIF_ADDFD, &nobody) == 0 || errno == ENOENT;
+}
+
+} // namespace
+
+int install_filter(const sock_fprog& first, bool& interruptible) {
+  auto code = joined_filter(first);
+  if (code.empty())
+    return -E2BIG;
   sock_fprog filter{static_cast<unsigned short>(code.size()), code.data()};
   // WAIT_KILLABLE_RECV: once the supervisor has a call, only a fatal signal takes the
   // caller away, so a call is never carried out and then restarted.
-  constexpr unsigned long flags =
-      SECCOMP_FILTER_FLAG_NEW_LISTENER | SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV;
-  return status(::syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &filter));
+  unsigned long flags = SECCOMP_FILTER_FLAG_NEW_LISTENER | SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV;
+  int listener = status(::syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &filter));
+  interruptible = listener == -EINVAL;
+  if (interruptible) {
+    flags = SECCOMP_FILTER_FLAG_NEW_LISTENER;
+    listener = status(::syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &filter));
+    if (listener >= 0 && !can_give_descriptors(listener)) {
+      ::close(listener);
+      return -EINVAL;
+    }
+  }
+  return listener;
 }
 
 } // namespace piorch::sandbox::guard

@@ -1,10 +1,10 @@
 // The seccomp filter that makes every call which can make a name, or open an
 // existing file for writing, a notification to the supervisor.
 //
-// Contract: stacks with a deny filter (the most restrictive action of all
-// filters wins and an errno outranks a notification). Native ABI only: any
-// other architecture is killed, x32 gets ENOSYS. Reading opens, stat, unlink and
-// everything else pass without a notification.
+// Contract: joined to a deny filter in one program (every call passes one filter, not two):
+// what that one allows is looked at here. Native ABI only: any other architecture is
+// killed, x32 gets ENOSYS. Reading opens, stat, unlink and everything else pass without a
+// notification.
 //
 // Attacks closed here: openat2 and io_uring (paths the filter cannot see),
 // file system ioctls that make names, open_by_handle_at (a write open without a
@@ -21,9 +21,14 @@ namespace piorch::sandbox::guard {
 
 std::vector<sock_filter> creating_calls_filter();
 
+// `first` with this filter behind it: where `first` would allow a call, it goes on here.
+// Empty when the two are too long together.
+std::vector<sock_filter> joined_filter(const sock_fprog& first);
+
 // Installs it for the calling thread and returns the listener, or -errno: EBUSY
-// when an outer runtime already listens, EINVAL before Linux 5.19. Needs
+// when an outer runtime already listens, EINVAL before Linux 5.14. Needs
 // no_new_privs. Everything the caller creates afterwards waits for a supervisor.
-int install_filter();
+// `interruptible` (before Linux 5.19): signals take calls away from the supervisor.
+int install_filter(const sock_fprog& first, bool& interruptible);
 
 } // namespace piorch::sandbox::guard

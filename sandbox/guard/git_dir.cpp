@@ -1,14 +1,11 @@
 #include "sandbox/guard/git_dir.hpp"
 
 #include "ipc/unique_fd.hpp"
+#include "sandbox/guard/config_file.hpp"
 #include "sandbox/guard/git_keys.hpp"
 #include "sandbox/guard/rules.hpp"
 
-#include <cstdio>
-#include <cstring>
-#include <ctime>
 #include <dirent.h>
-#include <sys/file.h>
 
 namespace piorch::sandbox::guard {
 
@@ -18,7 +15,6 @@ namespace {
 
 constexpr const char* in_hooks = "git hook";
 constexpr const char* in_remotes = "git remote outside the configuration";
-constexpr const char* in_config = "git config: only through its lock file";
 constexpr const char* in_common_dir = "git commondir";
 
 bool there(int directory, const char* name) {
@@ -51,14 +47,26 @@ bool is_called_dot_git(int directory) {
   return inode_of(named) == inode_of(own);
 }
 
-bool is_hooks_dir(int directory) {
-  if (!is_called(directory, "../hooks"))
+// A file system may fold more than we do, and then any odd name may be this one.
+bool may_be_called(std::string_view path, std::string_view name) {
+  const std::string_view own = path.substr(path.rfind('/') + 1);
+  return own.empty() || is_odd(own) || (own.size() == name.size() && folded(own) == name);
+}
+
+bool may_be_remotes_dir(std::string_view path) {
+  return may_be_called(path, "remotes") || may_be_called(path, "branches");
+}
+
+bool is_hooks_dir(int directory, std::string_view path) {
+  if (!may_be_called(path, "hooks") || !is_called(directory, "../hooks"))
     return false;
   unique_fd up(open_path(directory, "..", O_DIRECTORY));
   return is_git_parent(directory) || up.get() < 0 || is_called_dot_git(up.get());
 }
 
-bool is_remotes_dir(int directory) {
+bool is_remotes_dir(int directory, std::string_view path) {
+  if (!may_be_remotes_dir(path))
+    return false;
   if (!is_called(directory, "../remotes") && !is_called(directory, "../branches"))
     return false;
   unique_fd up(open_path(directory, "..", O_DIRECTORY));
@@ -112,16 +120,17 @@ bool is_git_dir(int directory) {
   return (there(directory, "objects") && there(directory, "refs")) || is_called_dot_git(directory);
 }
 
-bool depends_on_surroundings(int parent, std::string_view name) {
-  return git_name_of(name) != git_name::none || is_called(parent, "../hooks") ||
-         is_called(parent, "../remotes") || is_called(parent, "../branches");
+bool depends_on_surroundings(std::string_view path, std::string_view name) {
+  return git_name_of(name) != git_name::none || may_be_called(path, "hooks") ||
+         may_be_remotes_dir(path);
 }
 
-verdict judge(int parent, std::string_view name, deed what, const char*& why) {
+verdict judge(int parent, std::string_view path, std::string_view name, deed what,
+              const char*& why) {
   if (what != deed::move_away && what != deed::link_from && !is_sample(name) &&
-      is_hooks_dir(parent))
+      is_hooks_dir(parent, path))
     return refuse(in_hooks, why);
-  if (what != deed::move_away && is_remotes_dir(parent))
+  if (what != deed::move_away && is_remotes_dir(parent, path))
     return refuse(in_remotes, why);
   const git_name is = git_name_of(name);
   switch (is) {
@@ -139,7 +148,9 @@ verdict judge(int parent, std::string_view name, deed what, const char*& why) {
         return verdict::lock;
       if (what == (lock ? deed::move_away : deed::move_here))
         return verdict::publish;
-      return refuse(in_config, why);
+      why = only_by_lock;
+      return !lock && (what == deed::create || what == deed::write) ? verdict::stage
+                                                                    : verdict::refuse;
     }
     case git_name::common_dir:
       if (what == deed::create && is_linked_worktree_of_git_dir(parent))
@@ -147,8 +158,8 @@ verdict judge(int parent, std::string_view name, deed what, const char*& why) {
       return refuse(in_common_dir, why);
     case git_name::hooks:
     case git_name::remotes:
-      if (what == deed::make_directory || what == deed::move_away || what == deed::write ||
-          what == deed::link_from || !is_git_dir(parent))
+      if (what == deed::make_directory || what == deed::write || what == deed::link_from ||
+          (what == deed::move_away && is == git_name::remotes) || !is_git_dir(parent))
         return verdict::allow;
       return refuse(is == git_name::hooks ? in_hooks : in_remotes, why);
     case git_name::objects:
@@ -162,15 +173,6 @@ verdict judge(int parent, std::string_view name, deed what, const char*& why) {
     }
   }
   return refuse("unknown name", why);
-}
-
-int creation_lock(int directory) {
-  unique_fd fd(::openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!fd)
-    return -errno;
-  if (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0)
-    return errno == EWOULDBLOCK ? -EEXIST : -errno;
-  return fd.release();
 }
 
 int decoy_common_dir(int parent, int flags, mode_t mode) {
@@ -187,46 +189,6 @@ int decoy_common_dir(int parent, int flags, mode_t mode) {
 }
 
 namespace {
-
-// The whole text of a regular file that is not a link. -errno; -EACCES for anything odd.
-int read_text(int directory, const char* name, std::string& text, struct stat& state) {
-  unique_fd fd(open_how_at(directory, name, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0,
-                           RESOLVE_NO_SYMLINKS));
-  if (fd.get() < 0)
-    return fd.get() == -ELOOP ? -EACCES : fd.get();
-  if (::fstat(fd.get(), &state) != 0)
-    return -errno;
-  if (!S_ISREG(state.st_mode) || state.st_size > static_cast<off_t>(config_bytes_at_most))
-    return -EACCES;
-  text.resize(config_bytes_at_most + 1);
-  std::size_t got = 0;
-  for (ssize_t n;
-       got < text.size() && (n = ::read(fd.get(), &text[got], text.size() - got)) != 0;) {
-    if (n < 0)
-      return -errno;
-    got += static_cast<std::size_t>(n);
-  }
-  text.resize(got);
-  return got > config_bytes_at_most ? -EACCES : 0;
-}
-
-// Puts the text into a new file of that name which nobody else has open.
-int renew(int directory, const char* name, const std::string& text, const struct stat& like) {
-  if (::unlinkat(directory, name, 0) != 0)
-    return -errno;
-  unique_fd fd(::openat(directory, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
-  if (!fd)
-    return -errno;
-  for (std::size_t at = 0; at < text.size();) {
-    const auto n = ::write(fd.get(), text.data() + at, text.size() - at);
-    if (n <= 0)
-      return n < 0 ? -errno : -EIO;
-    at += static_cast<std::size_t>(n);
-  }
-  // Another group than the process's own may not be ours to give.
-  [[maybe_unused]] const int group = ::fchown(fd.get(), static_cast<uid_t>(-1), like.st_gid);
-  return ::fchmod(fd.get(), like.st_mode & 07777) == 0 ? 0 : -errno;
-}
 
 // 0, or -EACCES when there is more than samples in it (or it is not a directory of its own).
 int check_empty(int directory, const char* which) {
@@ -261,13 +223,13 @@ int becomes_git_dir(int directory, const std::string& path, std::string& refused
     }
   std::string text;
   struct stat state {};
-  const int e = read_text(directory, "config", text, state);
+  const int e = read_config(directory, "config", text, state);
   if (e == -ENOENT)
     return 0;
   if (e == 0) {
     refused = first_refused({}, text, path);
     if (refused.empty())
-      return renew(directory, "config", text, state);
+      return renew_config(directory, "config", text, state);
   }
   refused = "git config: " + (refused.empty() ? std::string("(unreadable)") : refused);
   return -EACCES;
@@ -290,43 +252,6 @@ int may_be_dot_git(int parent, const std::string& name, const std::string& path,
       ::fstatat(fd.get(), "refs", &refs, 0) == 0)
     return 0;
   return becomes_git_dir(fd.get(), path + '/' + name, refused);
-}
-
-int publish(int directory, const char* lock, const char* config, const std::string& path,
-            std::string& refused) {
-  unique_fd held;
-  // Another sandbox's guard holds the lock for the length of one creation; a program that
-  // keeps it longer keeps its own user's Git from working and gets a refusal.
-  for (int tries = 0; !held && tries < 50; ++tries) {
-    const int fd = creation_lock(directory);
-    if (fd >= 0)
-      held.reset(fd);
-    else if (fd != -EEXIST)
-      return fd;
-    else if (const timespec ms{0, 1000000}; ::nanosleep(&ms, nullptr) != 0)
-      break;
-  }
-  refused = in_config;
-  if (!held)
-    return -EACCES;
-  std::string fresh, old;
-  struct stat state {
-  }, old_state{};
-  int e = read_text(directory, lock, fresh, state);
-  if (e < 0)
-    return e;
-  e = read_text(directory, config, old, old_state);
-  if (e < 0 && e != -ENOENT)
-    return e;
-  if (const std::string key = first_refused(old, fresh, path); !key.empty()) {
-    refused = "git config: " + key;
-    return -EACCES;
-  }
-  refused.clear();
-  e = renew(directory, lock, fresh, state);
-  if (e < 0)
-    return e;
-  return status(::renameat(directory, lock, directory, config));
 }
 
 } // namespace piorch::sandbox::guard

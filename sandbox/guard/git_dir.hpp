@@ -5,9 +5,10 @@
 //
 // What holds in a Git directory D:
 //   D/config            only by rename from D/config.lock, its text checked (git_keys) and
-//                       put into a new file that nobody has open (publish)
+//                       put into a new file that nobody has open (publish); who opens it for
+//                       writing gets a copy, which is published when it is closed
 //   D/config.lock       only by an open that creates it; never opened for writing again
-//   D/hooks             only by mkdir, and in it only names that end in .sample
+//   D/hooks             only by mkdir, never moved, and in it only names that end in .sample
 //   D/remotes, branches only by mkdir, and nothing in them: each file names a URL, and
 //                       some URLs name programs
 //   config.worktree[.lock]  as config, everywhere
@@ -68,20 +69,20 @@ enum class verdict : std::uint8_t {
   lock,    // create under creation_lock
   decoy,   // create by decoy_common_dir
   publish, // rename by publish
+  stage,   // open a copy (staged_configs)
   convert, // do it under the exclusive lock after becomes_git_dir
 };
 
-// What of D/name. Looks at the file system; `why` names the rule when it is refused.
-verdict judge(int parent, std::string_view name, deed what, const char*& why);
+// What of D/name. Looks at the file system; `why` names the rule when it is refused. `path`
+// is D's as the kernel tells it, empty when it cannot be told: what D is called decides
+// whether anything has to be looked at.
+verdict judge(int parent, std::string_view path, std::string_view name, deed what,
+              const char*& why);
 
-// The answer does not depend on the name alone: judge again after the deed.
-bool depends_on_surroundings(int parent, std::string_view name);
+// The answer does not depend on the name alone: judge again after the deed. `path` is D's now.
+bool depends_on_surroundings(std::string_view path, std::string_view name);
 
 bool is_git_dir(int directory);
-
-// Held while D/config.lock is created or published; a lock on D itself that works across
-// sandboxes. -EEXIST when another one is at it (what Git expects then).
-int creation_lock(int directory);
 
 // Creates parent/commondir with the only text it may have and returns a descriptor of a
 // nameless file opened with `flags` for the caller to write to; -errno.
@@ -97,10 +98,5 @@ bool is_dot_git(std::string_view name);
 // which has been asked already when it is a Git directory. `path` is parent's.
 int may_be_dot_git(int parent, const std::string& name, const std::string& path,
                    std::string& refused);
-
-// Renames D/`lock` to D/`config` after the check. 0 or -errno; with -EACCES `refused` names
-// the setting. `path` is D's, for the check of submodules.
-int publish(int directory, const char* lock, const char* config, const std::string& path,
-            std::string& refused);
 
 } // namespace piorch::sandbox::guard

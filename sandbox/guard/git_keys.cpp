@@ -114,6 +114,8 @@ bool stays_in_superproject(std::string_view git_dir, std::string_view value) {
 bool is_remote(const config_entry& e) {
   if (e.subsection.empty())
     return e.key == "pushdefault" && is_plain_url(e.value);
+  if (!is_plain_url(e.subsection)) // the address of a remote without one is its name
+    return false;
   if (among(e.key, {"url", "pushurl"}))
     return is_plain_url(e.value);
   return among(e.key, {"fetch", "push", "tagopt", "prune", "prunetags", "mirror",
@@ -178,7 +180,8 @@ bool is_harmless(const config_entry& e, std::string_view git_dir) {
   if (section == "diff")
     return is_diff(e);
   if (section == "extensions") // worktreeconfig makes Git read another file
-    return among(key, {"compatobjectformat", "noop", "noop-v1", "objectformat", "partialclone",
+    return (key != "partialclone" || is_plain_url(e.value)) &&
+           among(key, {"compatobjectformat", "noop", "noop-v1", "objectformat", "partialclone",
                        "preciousobjects", "refstorage", "relativeworktrees"});
   if (section == "merge")
     return e.subsection.empty() &&

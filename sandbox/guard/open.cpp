@@ -1,5 +1,6 @@
 // operations::open and truncate: files that come into being or are opened for writing.
 #include "sandbox/guard/blocked_open.hpp"
+#include "sandbox/guard/config_file.hpp"
 #include "sandbox/guard/operations.hpp"
 #include "sandbox/guard/outside.hpp"
 
@@ -34,7 +35,10 @@ void set_flags(int fd, int flags) { ::fcntl(fd, F_SETFL, flags & ~O_NONBLOCK); }
 
 int operations::hand_over(int fd, bool close_on_exec) {
   const int outcome = reply_descriptor(c_.listener(), c_.id(), fd, close_on_exec);
-  ::close(fd);
+  if (outcome == unheard && s_.lost)
+    t_.unheard_fd.reset(fd);
+  else
+    ::close(fd);
   return outcome;
 }
 
@@ -74,9 +78,7 @@ int operations::open(int directory, const char* path, int flags, mode_t mode) {
 // -EAGAIN: look again.
 int operations::open_absent(place& at, int flags, mode_t mode) {
   const bool close_on_exec = (flags & O_CLOEXEC) != 0;
-  auto act = [&]() -> int {
-    const char* why = nullptr;
-    const verdict v = judge(at.parent, at.name, deed::create, why);
+  auto act = [&](verdict v) -> int {
     unique_fd lock;
     if (v == verdict::lock) {
       const int fd = creation_lock(at.parent);
@@ -84,6 +86,8 @@ int operations::open_absent(place& at, int flags, mode_t mode) {
         return fd;
       lock.reset(fd);
     }
+    if (v == verdict::stage)
+      return s_.configs.open(at.parent, at.name, flags | O_CLOEXEC | O_NOCTTY, mode);
     if (v == verdict::decoy)
       return decoy_common_dir(at.parent, flags, mode);
     return open_exactly(at.parent, at.name.c_str(), flags | O_EXCL | O_CLOEXEC | O_NOCTTY, mode);
@@ -115,17 +119,19 @@ int operations::open_present(place& at, int flags) {
   if (S_ISFIFO(at.state.st_mode) && !(flags & O_NONBLOCK))
     return open_waiting(at, open_flags, close_on_exec);
 
-  if (writes(flags) && check(at) == hit::guarded)
+  if (writes(flags) && forbids_writing(check(at)))
     return is_read_only(at) ? -EROFS : refuse(at, protected_name);
   ::pthread_rwlock_rdlock(&s_.deeds);
   const char* why = nullptr;
-  verdict v = judge(at.parent, at.name, deed::write, why);
+  verdict v = writes(flags) ? judge(at, deed::write, why) : verdict::allow;
   int fd = -EACCES;
   if (v != verdict::refuse) {
     const without_tracing limited(at.foreign);
-    fd = open_exactly(at.parent, at.name.c_str(), open_flags | O_NONBLOCK, 0);
-    if (fd >= 0 && depends_on_surroundings(at.parent, at.name))
-      v = judge(at.parent, at.name, deed::write, why);
+    fd = v == verdict::stage ? s_.configs.open(at.parent, at.name, open_flags, 0)
+                             : open_exactly(at.parent, at.name.c_str(), open_flags | O_NONBLOCK, 0);
+    if (fd == staged_configs::impossible ||
+        (fd >= 0 && writes(flags) && is_refused_now(at, deed::write, v, why)))
+      v = verdict::refuse;
   }
   ::pthread_rwlock_unlock(&s_.deeds);
   if (v == verdict::refuse) {
@@ -137,19 +143,19 @@ int operations::open_present(place& at, int flags) {
     return -EAGAIN;
   if (fd == -EAGAIN && !(flags & O_NONBLOCK)) // a lease has to be broken first
     return open_waiting(at, open_flags, close_on_exec);
-  if (const int e = fd < 0 ? 0 : check_fifo(fd, flags); e < 0) {
-    ::close(fd);
-    return e;
-  }
-  if (fd >= 0 && !(flags & O_NONBLOCK)) {
-    struct stat s {};
-    if (::fstat(fd, &s) != 0 || S_ISFIFO(s.st_mode)) {
+  if (fd < 0)
+    return fd;
+  struct stat s {};
+  if (::fstat(fd, &s) != 0 || S_ISFIFO(s.st_mode)) {
+    const int e = check_fifo(fd, flags);
+    if (e < 0 || !(flags & O_NONBLOCK)) {
       ::close(fd);
-      return -EAGAIN;
+      return e < 0 ? e : -EAGAIN;
     }
-    set_flags(fd, flags);
   }
-  return fd < 0 ? fd : hand_over(fd, close_on_exec);
+  if (!(flags & O_NONBLOCK))
+    set_flags(fd, flags);
+  return hand_over(fd, close_on_exec);
 }
 
 int operations::open_waiting(place& at, int open_flags, bool close_on_exec) {
@@ -163,7 +169,7 @@ int operations::open_waiting(place& at, int open_flags, bool close_on_exec) {
     return e;
   if (const int e = check_fifo(pinned.get(), open_flags); e < 0)
     return e;
-  if (writes(open_flags) && check(at) == hit::guarded)
+  if (writes(open_flags) && forbids_writing(check(at)))
     return refuse(at, protected_name);
   return open_in_own_thread(c_, pinned.release(), open_flags & ~O_NOFOLLOW, close_on_exec);
 }

@@ -1,5 +1,6 @@
 #include "sandbox/guard/operations.hpp"
 
+#include "sandbox/guard/config_file.hpp"
 #include "sandbox/guard/outside.hpp"
 #include "sandbox/guard/umask_cache.hpp"
 
@@ -51,31 +52,59 @@ int operations::use_callers_mask() {
 }
 
 int operations::refuse(const place& at, const char* rule) {
-  if (s_.sink.tell)
-    s_.sink.tell(s_.sink.context, (path_of(s_.proc, at.parent) + '/' + at.name).c_str(), rule);
+  s_.sink((path_of(s_.proc, at.parent) + '/' + at.name).c_str(), rule);
   return -EACCES;
 }
 
-hit operations::check(const place& at) {
+bool operations::is_refused_now(place& at, deed what, verdict before, const char*& why) {
+  at.path = path_of_directory(at.parent);
+  if (!depends_on_surroundings(at.path, at.name))
+    return false;
+  const verdict now = judge(at, what, why);
+  return now == verdict::refuse || (now == verdict::stage && before != verdict::stage);
+}
+
+std::string operations::path_of_directory(int fd) const {
+  path_buffer path;
+  // Unreachable ones begin with a parenthesis; deleted and too long ones are errors.
+  if (::fchdir(fd) == 0 && ::syscall(SYS_getcwd, path, sizeof path) > 0 && path[0] == '/')
+    return path;
+  return path_of(s_.proc, fd);
+}
+
+hit operations::check(place& at) {
   const hit by_name = s_.names.check(at.parent, at.name);
   if (by_name == hit::guarded)
     return by_name;
-  std::string path = path_of(s_.proc, at.parent);
-  // Too long to be told: it is below what is found further up.
+  at.path = path_of_directory(at.parent);
+  const std::string path = at.path.empty() ? path_above(at.parent) : at.path;
+  return path.empty() || s_.names.covers(path) ? hit::guarded : by_name;
+}
+
+// Too long to be told: it is below what is found further up.
+std::string operations::path_above(int directory) const {
+  std::string path;
   for (unique_fd up; path.empty();) {
     const int fd =
-        errno == ENAMETOOLONG ? open_path(up ? up.get() : at.parent, "..", O_DIRECTORY) : -1;
+        errno == ENAMETOOLONG ? open_path(up ? up.get() : directory, "..", O_DIRECTORY) : -1;
     if (fd < 0)
-      return hit::guarded;
+      return {};
     up.reset(fd);
     path = path_of(s_.proc, fd);
   }
-  return s_.names.covers(path) ? hit::guarded : by_name;
+  return path;
 }
 
 bool operations::is_read_only(const place& at) {
   return ::faccessat(at.parent, at.name.c_str(), W_OK, AT_SYMLINK_NOFOLLOW | AT_EACCESS) != 0 &&
          errno == EROFS;
+}
+
+bool operations::is_plain(const place& at) const {
+  std::string path = path_of_directory(at.parent);
+  if (path.empty())
+    path = path_above(at.parent);
+  return path.empty() || s_.names.is_plain(path);
 }
 
 // Checks and carries out one deed that makes at.name. `act` returns a descriptor, 0 or -errno.
@@ -89,14 +118,14 @@ int operations::make(place& at, deed what, action act) {
                : refuse(at, h == hit::guarded ? protected_name : protected_parent);
   const char* why = nullptr;
   ::pthread_rwlock_rdlock(&s_.deeds);
-  verdict v = judge(at.parent, at.name, what, why);
+  verdict v = judge(at, what, why);
   if (v == verdict::convert) {
     ::pthread_rwlock_unlock(&s_.deeds);
     ::pthread_rwlock_wrlock(&s_.deeds);
     std::string refused;
     int outcome = becomes_git_dir(at.parent, path_of(s_.proc, at.parent), refused);
     if (outcome == 0) {
-      outcome = act();
+      outcome = act(v);
       // Another sandbox may have planted something between the check and the deed.
       if (outcome >= 0 && becomes_git_dir(at.parent, path_of(s_.proc, at.parent), refused) != 0) {
         ::unlinkat(at.parent, at.name.c_str(), what == deed::make_directory ? AT_REMOVEDIR : 0);
@@ -110,19 +139,17 @@ int operations::make(place& at, deed what, action act) {
   }
   int outcome = -EACCES;
   if (v != verdict::refuse) {
-    outcome = act();
-    if (outcome >= 0 && v == verdict::allow && depends_on_surroundings(at.parent, at.name)) {
-      v = judge(at.parent, at.name, what, why);
-      if (v == verdict::refuse) {
-        ::unlinkat(at.parent, at.name.c_str(), what == deed::make_directory ? AT_REMOVEDIR : 0);
-        if (what == deed::create)
-          ::close(outcome);
-      }
+    outcome = act(v);
+    if (outcome >= 0 && v != verdict::decoy && is_refused_now(at, what, v, why)) {
+      v = verdict::refuse;
+      ::unlinkat(at.parent, at.name.c_str(), what == deed::make_directory ? AT_REMOVEDIR : 0);
+      if (what == deed::create)
+        ::close(outcome);
     }
   }
   ::pthread_rwlock_unlock(&s_.deeds);
   if (v != verdict::refuse)
-    return outcome;
+    return outcome == staged_configs::impossible ? refuse(at, why) : outcome;
   return what != deed::create && outcome < 0 && is_there(at) ? -EEXIST : refuse(at, why);
 }
 
@@ -134,7 +161,9 @@ int operations::make_directory(int directory, const char* path, mode_t mode) {
     return answered;
   if (const int e = use_callers_mask(); e < 0)
     return e;
-  auto act = [&] { return status(::mkdirat(at.parent, at.spelled().c_str(), mode & 07777)); };
+  auto act = [&](verdict) {
+    return status(::mkdirat(at.parent, at.spelled().c_str(), mode & 07777));
+  };
   return make(at, deed::make_directory, act);
 }
 
@@ -160,9 +189,12 @@ int operations::make_node(int directory, const char* path, mode_t mode, dev_t de
     return e;
   if (!c_.alive())
     return answered;
+  const bool is_file = (mode & S_IFMT) == 0 || S_ISREG(mode);
+  if (!is_file && is_plain(at))
+    return is_there(at) ? -EEXIST : refuse(at, only_plain);
   if (const int e = use_callers_mask(); e < 0)
     return e;
-  auto act = [&] {
+  auto act = [&](verdict) {
     return status(::syscall(SYS_mknodat, at.parent, at.spelled().c_str(), mode,
                             static_cast<unsigned>(device)));
   };
@@ -179,7 +211,9 @@ int operations::make_symlink(const char* target, int directory, const char* path
     return answered;
   if (is_dot_git(at.name))
     return is_there(at) ? -EEXIST : refuse(at, link_to_repository);
-  auto act = [&] { return status(::symlinkat(target, at.parent, at.spelled().c_str())); };
+  if (is_plain(at))
+    return is_there(at) ? -EEXIST : refuse(at, only_plain);
+  auto act = [&](verdict) { return status(::symlinkat(target, at.parent, at.spelled().c_str())); };
   return make(at, deed::make_other, act);
 }
 
@@ -217,13 +251,14 @@ int operations::may_write(int fd) {
   if (found > 0)
     return 0;
   const char* why = unclear_name;
-  if (found < 0)
-    return s_.sink.tell
-               ? (s_.sink.tell(s_.sink.context, path_of(s_.proc, fd).c_str(), why), -EACCES)
-               : -EACCES;
-  if (check(at) == hit::guarded)
+  if (found < 0) {
+    s_.sink(path_of(s_.proc, fd).c_str(), why);
+    return -EACCES;
+  }
+  if (forbids_writing(check(at)))
     return is_read_only(at) ? -EROFS : refuse(at, protected_name);
-  return judge(at.parent, at.name, deed::write, why) == verdict::refuse ? refuse(at, why) : 0;
+  const verdict v = judge(at, deed::write, why);
+  return v == verdict::refuse || v == verdict::stage ? refuse(at, why) : 0;
 }
 
 int operations::may_write_magic(const place& at, int fd) {
@@ -283,12 +318,17 @@ int operations::link(int from_directory, const char* from, int to_directory, std
   }
   // Another name of a guarded file would be a way to write it.
   const char* why = nullptr;
+  if (is_there(target)) // before anything is reported: libgit2 tries a link first
+    return -EEXIST;
+  // From elsewhere it may be a link that is hard-linked: as between file systems.
+  if (is_plain(target) && (pinned || !is_plain(source)))
+    return -EXDEV;
   if (pinned) {
     if (const int e = may_write(pinned.get()); e < 0)
       return e;
-  } else if (check(source) == hit::guarded && !is_read_only(source)) {
+  } else if (forbids_writing(check(source)) && !is_read_only(source)) {
     return refuse(source, protected_name);
-  } else if (judge(source.parent, source.name, deed::link_from, why) == verdict::refuse) {
+  } else if (judge(source, deed::link_from, why) == verdict::refuse) {
     return refuse(source, why);
   }
   char name[40];
@@ -300,7 +340,7 @@ int operations::link(int from_directory, const char* from, int to_directory, std
                   : status(::linkat(source.parent, source.spelled().c_str(), target.parent,
                                     target.spelled().c_str(), 0));
   };
-  auto act = [&] {
+  auto act = [&](verdict) {
     const int e = make_link();
     if (e < 0 || !is_dot_git(target.name) || !is_link(target))
       return e;
@@ -347,7 +387,7 @@ int operations::bind(int socket, std::uint64_t address, std::uint32_t length) {
   const bool plain = git_name_of(at.name) == git_name::none &&
                      s_.names.check(at.parent, at.name) == hit::none &&
                      same_place(c_.root(), s_.root);
-  auto act = [&] {
+  auto act = [&](verdict) {
     // A name that is protected nowhere may be bound as the caller spelled it, so that
     // getsockname shows that, wherever a parent has been moved meanwhile.
     if (plain && !s_.names.mentions(at.name)) {

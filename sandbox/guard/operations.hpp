@@ -12,41 +12,42 @@
 #pragma once
 
 #include "sandbox/guard/git_dir.hpp"
+#include "sandbox/guard/lost_answers.hpp"
+#include "sandbox/guard/refusal.hpp"
 #include "sandbox/guard/reply.hpp"
 #include "sandbox/guard/rules.hpp"
+#include "sandbox/guard/staged_config.hpp"
 #include "sandbox/guard/walk.hpp"
 
 #include <pthread.h>
 
 namespace piorch::sandbox::guard {
 
-// Told about every refusal. Any supervisor thread, may be several at a time; must not block.
-struct refusal_sink {
-  void (*tell)(void* context, const char* path, const char* rule) = nullptr;
-  void* context = nullptr;
-};
-
 // Rules, as reports name them.
 inline constexpr const char* protected_name = "protected path";
 inline constexpr const char* protected_parent =
     "leads to a protected path: only mkdir, never moved";
 inline constexpr const char* link_to_repository = "a link called .git";
+inline constexpr const char* only_plain =
+    "only files and directories: the host writes here and would follow a link";
 inline constexpr const char* outside_name = "a file outside, given for reading";
 
 // What all supervisor threads share.
 struct surroundings {
-  surroundings(int listener_fd, int proc_fd, int root_fd, const std::vector<rule>& protected_names,
-               refusal_sink to)
-      : listener(listener_fd), proc(proc_fd), root(root_fd), names(root_fd, protected_names),
-        sink(to) {}
+  surroundings(int proc_fd, int root_fd, const std::vector<rule>& protected_names, refusal_sink to)
+      : proc(proc_fd), root(root_fd), names(root_fd, protected_names), sink(to),
+        configs(proc_fd, to) {}
 
-  const int listener;
-  const int proc; // the supervisor's own /proc
-  const int root; // the sandbox's root
+  int listener = -1;     // set once, before the first call is served
+  bool one_root = false; // no caller can have another root than `root`
+  const int proc;        // the supervisor's own /proc
+  const int root;        // the sandbox's root
   const rules names;
   const refusal_sink sink;
+  staged_configs configs;
   // Shared by every deed; exclusive while a directory becomes a Git directory.
   pthread_rwlock_t deeds = PTHREAD_RWLOCK_INITIALIZER;
+  lost_answers* lost = nullptr;   // where signals can take calls away
   std::uint64_t mask_changes = 0; // atomic: number of umask calls so far
 };
 
@@ -55,21 +56,24 @@ struct umask_cache;
 struct thread_state {
   umask_cache* masks = nullptr;
   mode_t own_mask = 0;
+  unique_fd unheard_fd; // what the caller was to get, where it may ask again (lost_answers)
 };
-void prepare_thread(thread_state& t); // own umask and working directory
+void prepare_thread(thread_state& t); // own umask and working directory, which are anywhere
 
-// A reference to something that can be called and returns a descriptor, 0 or -errno.
+// A reference to something that carries out what was judged and returns a descriptor, 0 or
+// -errno.
 class action {
 public:
   template <class F>
   action(F& f) // NOLINT: implicit on purpose
-      : object_(&f),
-        call_([](void* object) { return static_cast<int>((*static_cast<F*>(object))()); }) {}
-  int operator()() const { return call_(object_); }
+      : object_(&f), call_([](void* object, verdict v) {
+          return static_cast<int>((*static_cast<F*>(object))(v));
+        }) {}
+  int operator()(verdict v) const { return call_(object_, v); }
 
 private:
   void* object_;
-  int (*call_)(void*);
+  int (*call_)(void*, verdict);
 };
 
 class operations {
@@ -110,11 +114,22 @@ private:
   int may_write_magic(const place& at, int fd);
   // Also guarded: below a protected path. Such a name can be there without a mount of its
   // own, when the host has made it since the command began.
-  hit check(const place& at);
+  // As path_of, at a third of the cost: by way of this thread's working directory.
+  std::string path_of_directory(int fd) const;
+  std::string path_above(int directory) const; // after path_of_directory had none, by its errno
+  // Fills at.path.
+  hit check(place& at);
+  verdict judge(const place& at, deed what, const char*& why) const {
+    return guard::judge(at.parent, at.path, at.name, what, why);
+  }
+  // After a deed that was judged `before`: with the path that the directory has now.
+  bool is_refused_now(place& at, deed what, verdict before, const char*& why);
   // Of what has that name now.
   static bool is_there(const place& at);
   static bool is_link(const place& at);
   static bool is_read_only(const place& at);
+  // In a directory where the host follows what is there (rule_kind::plain).
+  bool is_plain(const place& at) const;
   int find_second(const place& first, int directory, std::uint64_t path, place& out);
   int refuse(const place& at, const char* rule);
   int use_callers_mask();

@@ -1,4 +1,5 @@
 // operations::rename: a name leaves, and another comes into being with all that is below it.
+#include "sandbox/guard/config_file.hpp"
 #include "sandbox/guard/operations.hpp"
 
 namespace piorch::sandbox::guard {
@@ -26,9 +27,9 @@ int operations::rename_to_dot_git(const place& source, const place& target, acti
   ::pthread_rwlock_wrlock(&s_.deeds);
   int e = is_there(source) ? check_at(source) : -ENOENT;
   if (e == 0)
-    e = act();
+    e = act(verdict::allow);
   if (e == 0 && check_at(target) != 0) // another sandbox's doing
-    undo();
+    undo(verdict::allow);
   ::pthread_rwlock_unlock(&s_.deeds);
   return refused.empty() ? e : refuse(target, refused.c_str());
 }
@@ -43,41 +44,51 @@ int operations::rename(int from_directory, const char* from, int to_directory, s
   if (!c_.alive())
     return answered;
 
+  // Between mounts the kernel refuses by itself, and mv copies then. Not onto a file that is
+  // there: mv would remove that one first, and the copy could be refused.
   const auto refused = [&](const place& at, const char* rule) {
-    return is_there(source) ? refuse(at, rule) : -ENOENT;
+    if (!is_there(source))
+      return -ENOENT;
+    return same_mount(source.parent, target.parent) || is_there(target) ? refuse(at, rule) : -EXDEV;
   };
   const hit arrives = check(target);
   // mv into a directory begins like this; the kernel would refuse it as well.
   if ((arrives != hit::none || is_dot_git(target.name)) && (flags & no_replace) && is_there(target))
     return is_there(source) ? -EEXIST : -ENOENT;
   if (arrives != hit::none)
-    return refused(target, arrives == hit::guarded ? protected_name : protected_parent);
+    return refused(target, arrives == hit::ancestor ? protected_parent : protected_name);
   const hit leaves = check(source);
   if (leaves != hit::none)
-    return refused(source, leaves == hit::guarded ? protected_name : protected_parent);
+    return refused(source, leaves == hit::ancestor ? protected_parent : protected_name);
 
-  auto act = [&] {
+  // As between file systems: mv copies, and what must not be there is refused then. Whether or
+  // not the source is there by now: it could come into being after a look.
+  if ((is_plain(target) || (flags & exchange)) && is_plain(source) != is_plain(target))
+    return is_there(source) ? -EXDEV : -ENOENT;
+
+  auto act = [&](verdict) {
     return status(::syscall(SYS_renameat2, source.parent, source.spelled().c_str(), target.parent,
                             target.spelled().c_str(), flags));
   };
   if (is_dot_git(target.name) || ((flags & exchange) && is_dot_git(source.name))) {
     if (flags & exchange)
       return refused(target, "a .git takes no part in an exchange");
-    auto undo = [&] {
+    if (!same_mount(source.parent, target.parent))
+      return -EXDEV;
+    auto undo = [&](verdict) {
       return status(
           ::renameat(target.parent, target.name.c_str(), source.parent, source.name.c_str()));
     };
     return rename_to_dot_git(source, target, act, undo);
   }
   const char* why = nullptr;
-  const verdict away = judge(source.parent, source.name, deed::move_away, why);
+  const verdict away = judge(source, deed::move_away, why);
   if (away == verdict::refuse)
     return refused(source, why);
-  const verdict here = judge(target.parent, target.name, deed::move_here, why);
+  const verdict here = judge(target, deed::move_here, why);
   if (here == verdict::refuse)
     return refused(target, why);
-  const verdict back =
-      flags & exchange ? judge(source.parent, source.name, deed::move_here, why) : verdict::allow;
+  const verdict back = flags & exchange ? judge(source, deed::move_here, why) : verdict::allow;
   if (back != verdict::allow)
     return refused(source, why ? why : protected_name);
 
@@ -87,7 +98,7 @@ int operations::rename(int from_directory, const char* from, int to_directory, s
     const bool from_lock = ::fstat(source.parent, &a) == 0 && ::fstat(target.parent, &b) == 0 &&
                            inode_of(a) == inode_of(b) && source.name == target.name + ".lock";
     if (!from_lock || (flags & ~no_replace) || here != verdict::publish)
-      return refused(target, "git config: only through its lock file");
+      return refused(target, only_by_lock);
     if ((flags & no_replace) && is_there(target))
       return -EEXIST;
     std::string setting;
@@ -96,12 +107,14 @@ int operations::rename(int from_directory, const char* from, int to_directory, s
     return setting.empty() ? e : refused(target, setting.c_str());
   }
   if (here == verdict::convert) {
+    if (!same_mount(source.parent, target.parent))
+      return -EXDEV;
     ::pthread_rwlock_wrlock(&s_.deeds);
     std::string setting;
     const std::string path = path_of(s_.proc, target.parent);
     int e = is_there(source) ? becomes_git_dir(target.parent, path, setting) : -ENOENT;
     if (e == 0)
-      e = act();
+      e = act(here);
     if (e == 0 && becomes_git_dir(target.parent, path, setting) != 0)
       ::renameat(target.parent, target.name.c_str(), source.parent, source.name.c_str());
     ::pthread_rwlock_unlock(&s_.deeds);
@@ -110,10 +123,9 @@ int operations::rename(int from_directory, const char* from, int to_directory, s
   ::pthread_rwlock_rdlock(&s_.deeds);
   // Once more under the lock: the directory may have become a Git directory.
   int e = -EACCES;
-  if (judge(target.parent, target.name, deed::move_here, why) == verdict::allow) {
-    e = act();
-    if (e == 0 && depends_on_surroundings(target.parent, target.name) &&
-        judge(target.parent, target.name, deed::move_here, why) == verdict::refuse) {
+  if (judge(target, deed::move_here, why) == verdict::allow) {
+    e = act(here);
+    if (e == 0 && is_refused_now(target, deed::move_here, here, why)) {
       ::renameat(target.parent, target.name.c_str(), source.parent, source.name.c_str());
       e = -EACCES;
     } else {

@@ -2,12 +2,12 @@
 
 namespace piorch::sandbox::guard {
 
-void reply_status(int listener, std::uint64_t id, int outcome) {
+bool reply_status(int listener, std::uint64_t id, int outcome) {
   seccomp_notif_resp answer{};
   answer.id = id;
   answer.error = outcome < 0 ? outcome : 0;
   answer.val = outcome > 0 ? outcome : 0;
-  ::ioctl(listener, SECCOMP_IOCTL_NOTIF_SEND, &answer); // ENOENT: the caller is gone
+  return ::ioctl(listener, SECCOMP_IOCTL_NOTIF_SEND, &answer) == 0;
 }
 
 void reply_continue(int listener, std::uint64_t id) {
@@ -24,9 +24,10 @@ int reply_descriptor(int listener, std::uint64_t id, int fd, bool close_on_exec)
   handover.srcfd = static_cast<__u32>(fd);
   handover.newfd_flags = close_on_exec ? O_CLOEXEC : 0;
   int e = status(::ioctl(listener, SECCOMP_IOCTL_NOTIF_ADDFD, &handover));
-  if (e >= 0 || e == -ENOENT)
+  if (e >= 0)
     return answered;
-  return e;
+  // ESRCH: it went between the two halves of this.
+  return e == -ENOENT || e == -ESRCH ? unheard : e;
 }
 
 } // namespace piorch::sandbox::guard

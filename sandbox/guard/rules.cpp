@@ -26,6 +26,29 @@ void push_reversed(std::vector<std::string>& to, std::string_view path) {
   std::reverse(to.begin() + first, to.end());
 }
 
+hit last_of(rule_kind kind) {
+  switch (kind) {
+    case rule_kind::directory:
+    case rule_kind::plain:
+      return hit::ancestor;
+    case rule_kind::kept:
+      return hit::kept;
+    default:
+      return hit::guarded;
+  }
+}
+
+// Is the path one of these, sorted and folded, or below one?
+bool is_at_or_below(std::string_view path, const std::vector<std::string>& places) {
+  const std::string low = folded(path);
+  for (std::size_t end = low.find('/', 1);; end = low.find('/', end + 1)) {
+    if (std::binary_search(places.begin(), places.end(), low.substr(0, end)))
+      return true;
+    if (end == std::string::npos)
+      return false;
+  }
+}
+
 int open_root(int root) { return ::openat(root, ".", O_PATH | O_DIRECTORY | O_CLOEXEC); }
 
 } // namespace
@@ -193,11 +216,14 @@ rules::rules(int root, const std::vector<rule>& from) : root_(root) {
     c.base = open_base(path.substr(0, r.base_bytes));
     push_reversed(c.parts, path.substr(r.base_bytes));
     std::reverse(c.parts.begin(), c.parts.end());
-    c.last = r.kind == rule_kind::directory ? hit::ancestor : hit::guarded;
+    c.last = last_of(r.kind);
     const bool through_links = pin(c);
     chains_.push_back(c);
-    if (c.last == hit::guarded)
-      guarded_.push_back(folded(path));
+    std::vector<std::string>* whole_paths = r.kind == rule_kind::plain ? &plain_
+                                            : c.last == hit::guarded   ? &guarded_
+                                                                       : nullptr;
+    if (whole_paths)
+      whole_paths->push_back(folded(path));
     if (through_links) {
       c.base = root_;
       c.parts = resolved_as_text(path);
@@ -205,24 +231,20 @@ rules::rules(int root, const std::vector<rule>& from) : root_(root) {
       std::string whole;
       for (const auto& part : c.parts)
         whole += '/' + folded(part);
-      if (c.last == hit::guarded)
-        guarded_.push_back(std::move(whole));
+      if (whole_paths)
+        whole_paths->push_back(std::move(whole));
       chains_.push_back(std::move(c));
     }
   }
   std::sort(guarded_.begin(), guarded_.end());
+  std::sort(plain_.begin(), plain_.end());
   std::sort(names_.begin(), names_.end());
   names_.erase(std::unique(names_.begin(), names_.end()), names_.end());
 }
 
-bool rules::covers(std::string_view path) const {
-  const std::string low = folded(path);
-  for (std::size_t end = low.find('/', 1);; end = low.find('/', end + 1)) {
-    if (std::binary_search(guarded_.begin(), guarded_.end(), low.substr(0, end)))
-      return true;
-    if (end == std::string::npos)
-      return false;
-  }
+bool rules::covers(std::string_view path) const { return is_at_or_below(path, guarded_); }
+bool rules::is_plain(std::string_view path) const {
+  return !plain_.empty() && is_at_or_below(path, plain_);
 }
 
 bool rules::known(const std::string& name) const {

@@ -25,6 +25,8 @@ namespace piorch::sandbox::guard {
 enum class rule_kind : std::uint8_t {
   absent = 1,    // nothing may come into being under this name
   directory = 2, // only a directory made by mkdir, never renamed away (the root's .git)
+  kept = 3,      // a file that is there: not written, moved or replaced, but it may be removed
+  plain = 4,     // below it only directories and regular files come into being, all of them there
 };
 
 struct rule {
@@ -37,6 +39,7 @@ struct rule {
 
 enum class hit : std::uint8_t {
   none,
+  kept,     // may be made where it is not, nothing else
   ancestor, // only mkdir, never renamed away
   guarded,  // nothing
 };
@@ -50,6 +53,8 @@ public:
   hit check(int parent, std::string_view name) const;
   // Is this absolute path (of a directory, as the kernel spells it) at or below a guarded one?
   bool covers(std::string_view path) const;
+  // Is this directory, likewise, a plain one or below one?
+  bool is_plain(std::string_view path) const;
   // Does the name occur in any protected path?
   bool mentions(std::string_view name) const;
 
@@ -82,8 +87,12 @@ private:
   std::vector<std::string> names_; // folded, sorted: all that occur in any chain
   std::vector<pinned> pinned_;
   std::vector<std::string> guarded_; // whole paths, folded, sorted
+  std::vector<std::string> plain_;   // likewise
   bool odd_names_ = false;           // some guarded directory may fold more than ASCII
 };
+
+// Is writing to it, or giving it another name, refused?
+inline bool forbids_writing(hit h) { return h == hit::guarded || h == hit::kept; }
 
 std::string folded(std::string_view name); // ASCII lower case
 // A name that a case-insensitive file system may take for a plainer one.

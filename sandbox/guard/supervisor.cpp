@@ -1,10 +1,13 @@
 #include "sandbox/guard/supervisor.hpp"
 
 #include "sandbox/guard/filter.hpp"
+#include "sandbox/guard/mutex.hpp"
 
 #include <asm/unistd.h>
+#include <atomic>
 #include <cstdlib>
 #include <cstring>
+#include <malloc.h>
 #include <new>
 #include <poll.h>
 #include <sys/resource.h>
@@ -17,6 +20,8 @@ namespace {
 // Two, so that one can look at the next call while the other still waits in ADDFD for
 // its caller to run. More were slower (measured).
 constexpr int threads = 2;
+constexpr int calls_of_one = 8;                // before there is a second one
+constexpr std::size_t stack_bytes = 256 << 10; // paths and texts of settings are on it or the heap
 
 // Wrong arguments that the kernel refuses before it looks at a path. 0 or -errno.
 int refused_at_once(const seccomp_data& call) {
@@ -48,8 +53,23 @@ int refused_at_once(const seccomp_data& call) {
   }
 }
 
+path_buffer& first_path() {
+  static thread_local path_buffer path;
+  return path;
+}
+
+bool close_on_exec(const seccomp_data& call) {
+#if defined(__x86_64__)
+  if (call.nr == __NR_open)
+    return call.args[1] & O_CLOEXEC;
+#endif
+  return call.nr == __NR_openat && (call.args[2] & O_CLOEXEC);
+}
+
+// 0, -errno, `answered` or `unheard`.
 int serve(surroundings& s, thread_state& t, caller& c, const seccomp_data& call) {
-  static thread_local path_buffer first, second;
+  static thread_local path_buffer second;
+  path_buffer& first = first_path();
   operations todo(s, t, c);
   const auto number = [&](int n) { return static_cast<int>(call.args[n]); };
   const auto mode = [&](int n) { return static_cast<mode_t>(call.args[n]); };
@@ -112,8 +132,67 @@ int serve(surroundings& s, thread_state& t, caller& c, const seccomp_data& call)
   }
 }
 
+// Where a signal may take the caller away before it has its answer.
+void serve_once(surroundings& s, thread_state& t, caller& c, const seccomp_notif& call) {
+  s.lost->begin(c.tid());
+  first_path()[0] = 0;
+  int outcome = serve(s, t, c, call.data);
+  unique_fd fd;
+  if (outcome < 0 && s.lost->take(c.tid(), call.data, first_path(), outcome, fd)) {
+    outcome = fd ? reply_descriptor(s.listener, call.id, fd.get(), close_on_exec(call.data)) : 0;
+    if (outcome == unheard)
+      t.unheard_fd = std::move(fd);
+  }
+  if (outcome <= 0 && !reply_status(s.listener, call.id, outcome))
+    outcome = outcome == 0 ? unheard : answered; // a failure comes again by itself
+  if (outcome == unheard)
+    s.lost->remember(c.tid(), call.data, first_path(), std::move(t.unheard_fd));
+  else if (c.alive()) // else it was taken away before anything was done
+    s.lost->forget(c.tid());
+  s.lost->end(c.tid());
+}
+
+// The first thread is made while the child still installs its filter, and begins with its
+// listener. The second one is made when a few calls have been served: many commands end before
+// (a shell that opens the terminal and tries /dev/tty has made one or two).
+struct team {
+  team(int proc, int root, const std::vector<rule>& protected_names, refusal_sink sink)
+      : shared(proc, root, protected_names, sink) {}
+
+  surroundings shared;
+  pthread_mutex_t door = PTHREAD_MUTEX_INITIALIZER;
+  pthread_cond_t opens = PTHREAD_COND_INITIALIZER;
+
+  void open(int listener) {
+    const locked l(door);
+    shared.listener = listener;
+    ::pthread_cond_broadcast(&opens);
+  }
+  void wait() {
+    const locked l(door);
+    while (shared.listener < 0)
+      ::pthread_cond_wait(&opens, &door);
+  }
+};
+
+void* supervise(void* argument);
+
+int start_thread(team& t) {
+  pthread_attr_t attributes;
+  pthread_t thread;
+  ::pthread_attr_init(&attributes);
+  ::pthread_attr_setstacksize(&attributes, stack_bytes);
+  ::pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+  const int e = ::pthread_create(&thread, &attributes, supervise, &t);
+  ::pthread_attr_destroy(&attributes);
+  return -e;
+}
+
+team* working = nullptr; // set and read by PID 1's main thread
+
 void* supervise(void* argument) {
-  auto& s = *static_cast<surroundings*>(argument);
+  auto& t = *static_cast<team*>(argument);
+  surroundings& s = t.shared;
   thread_state state;
   prepare_thread(state);
   seccomp_notif_sizes sizes{};
@@ -122,7 +201,11 @@ void* supervise(void* argument) {
   auto* call = static_cast<seccomp_notif*>(std::calloc(1, bytes));
   if (!call)
     ::_exit(125);
-  for (;;) {
+  t.wait();
+  static std::atomic<int> others{threads - 1};
+  for (int calls = 0;;) {
+    if (calls <= calls_of_one && calls++ == calls_of_one && others.fetch_sub(1) > 0)
+      start_thread(t); // without it, this one serves alone
     std::memset(call, 0, bytes);
     if (::ioctl(s.listener, SECCOMP_IOCTL_NOTIF_RECV, call) != 0) {
       // ENOENT: the caller died first. Or nobody is left who could call: wait for more.
@@ -133,14 +216,15 @@ void* supervise(void* argument) {
         return nullptr;
       continue;
     }
-    caller c(s.listener, s.proc, *call);
-    const int outcome = serve(s, state, c, call->data);
-    if (outcome != answered)
+    caller c(s.listener, s.proc, *call, s.one_root ? s.root : -1);
+    if (s.lost)
+      serve_once(s, state, c, *call);
+    else if (const int outcome = serve(s, state, c, call->data); outcome <= 0)
       reply_status(s.listener, call->id, outcome);
   }
 }
 
-int receive_listener(int from) {
+int receive_listener(int from, bool& interruptible) {
   int code = 0;
   alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))];
   iovec part{&code, sizeof code};
@@ -159,6 +243,7 @@ int receive_listener(int from) {
   if (const cmsghdr* c = CMSG_FIRSTHDR(&m);
       c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS)
     std::memcpy(&fd, CMSG_DATA(c), sizeof fd);
+  interruptible = code == 1;
   return fd >= 0 ? fd : code < 0 ? code : -EPROTO;
 }
 
@@ -190,11 +275,13 @@ bool make_handoff(handoff& h) {
   return true;
 }
 
-int install_and_hand_over(int to) {
+int install_and_hand_over(int to, const sock_fprog& other) {
   forbid_mounts();
-  int listener = install_filter();
+  bool interruptible = false;
+  const int listener = install_filter(other, interruptible);
+  int code = listener < 0 ? listener : interruptible ? 1 : 0;
   alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))]{};
-  iovec part{&listener, sizeof listener};
+  iovec part{&code, sizeof code};
   msghdr m{};
   m.msg_iov = &part;
   m.msg_iovlen = 1;
@@ -211,38 +298,49 @@ int install_and_hand_over(int to) {
   if (listener < 0)
     return listener;
   ::close(listener); // who held it could answer its own calls
+  // What the rules led through is known by now: the command could remove it.
   char go = 0;
-  if (sent != static_cast<ssize_t>(sizeof listener) || ::read(to, &go, 1) != 1)
+  if (sent != static_cast<ssize_t>(sizeof code) || ::read(to, &go, 1) != 1)
     return -EPIPE;
   return 0;
 }
 
 int start_supervisor(int supervisor_end, const std::vector<rule>& protected_names,
-                     refusal_sink sink) {
-  const int listener = receive_listener(supervisor_end);
-  if (listener < 0)
-    return listener;
+                     refusal_sink sink, bool one_root) {
   rlimit files{};
   if (::getrlimit(RLIMIT_NOFILE, &files) == 0) {
     files.rlim_cur = files.rlim_max;
     ::setrlimit(RLIMIT_NOFILE, &files);
   }
-  // Since 6.6: the caller runs on this CPU as soon as we wait. Halves the wake-ups' cost.
-  ::ioctl(listener, SECCOMP_IOCTL_NOTIF_SET_FLAGS, SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP);
   const int proc = status(::open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC));
   const int root = status(::open("/", O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (proc < 0 || root < 0)
     return proc < 0 ? proc : root;
-  auto* shared = new (std::nothrow) surroundings(listener, proc, root, protected_names, sink);
-  if (!shared)
+  auto* t = new (std::nothrow) team(proc, root, protected_names, sink);
+  if (!t)
     return -ENOMEM;
-  for (int i = 0; i < threads; ++i) {
-    pthread_t thread;
-    if (const int e = ::pthread_create(&thread, nullptr, supervise, shared))
-      return -e;
-    ::pthread_detach(thread);
-  }
-  return ::send(supervisor_end, "g", 1, MSG_NOSIGNAL) == 1 ? 0 : -EPIPE;
+  t->shared.one_root = one_root;
+  ::mallopt(M_ARENA_MAX, 1); // two threads that allocate little need no heap each
+  if (const int e = start_thread(*t); e < 0)
+    return e;
+  if (::send(supervisor_end, "g", 1, MSG_NOSIGNAL) != 1)
+    return -EPIPE;
+  bool interruptible = false;
+  const int listener = receive_listener(supervisor_end, interruptible);
+  if (listener < 0)
+    return listener;
+  if (interruptible && !(t->shared.lost = new (std::nothrow) lost_answers))
+    return -ENOMEM;
+  // Since 6.6: the caller runs on this CPU as soon as we wait. Halves the wake-ups' cost.
+  ::ioctl(listener, SECCOMP_IOCTL_NOTIF_SET_FLAGS, SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP);
+  t->open(listener);
+  working = t;
+  return 0;
+}
+
+void end_supervisor() {
+  if (working)
+    working->shared.configs.settle();
 }
 
 } // namespace piorch::sandbox::guard

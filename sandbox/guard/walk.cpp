@@ -259,6 +259,8 @@ int walk_it(caller& c, int start, const char* path, last_link last, place& out) 
 int find_place(caller& c, int directory, const char* path, last_link last, bool look, place& out) {
   if (!*path)
     return -ENOENT;
+  while (path[0] == '.' && path[1] == '/' && path[2] != '/' && path[2] != 0) // as tar spells
+    path += 2;
   unique_fd own;
   const int start = start_of(c, directory, path, own);
   if (start < 0)
@@ -325,8 +327,11 @@ std::string path_of(int proc, int fd) {
 bool same_place(int a, int b) {
   struct stat x {
   }, y{};
-  if (::fstat(a, &x) != 0 || ::fstat(b, &y) != 0 || !(inode_of(x) == inode_of(y)))
-    return false;
+  return ::fstat(a, &x) == 0 && ::fstat(b, &y) == 0 && inode_of(x) == inode_of(y) &&
+         same_mount(a, b);
+}
+
+bool same_mount(int a, int b) {
   struct statx p {
   }, q{};
   return ::statx(a, "", AT_EMPTY_PATH, STATX_MNT_ID, &p) == 0 &&

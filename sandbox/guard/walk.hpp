@@ -23,6 +23,7 @@ struct place {
   unique_fd owned;
   int parent = -1;      // `owned`, or a descriptor of the caller object
   std::string name;     // last component; "." when the path names its parent itself
+  std::string path;     // parent's, when it was asked for (operations::check); may be old
   bool slash = false;   // a slash followed the name
   bool magic = false;   // name is a magic link of procfs and has to be followed
   bool foreign = false; // in procfs, in the entry of another process
@@ -47,6 +48,7 @@ std::string path_of(int proc, int fd);
 
 // Same directory on the same mount.
 bool same_place(int a, int b);
+bool same_mount(int a, int b);
 
 // Takes this thread's right to look into other processes away while it lives.
 class without_tracing {

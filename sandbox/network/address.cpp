@@ -3,10 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <ifaddrs.h>
-#include <netinet/in.h>
 #include <optional>
-#include <sys/socket.h>
 
 namespace piorch::sandbox::network {
 namespace {
@@ -139,14 +136,6 @@ address_verdict judge_v6(const v6_bytes& b) {
   return out;
 }
 
-// The address in the one form that comparisons use: IPv4 where one is carried.
-ip::address unwrapped(const ip::address& a) {
-  if (a.is_v6())
-    if (auto inner = wrapped_v4(a.to_v6().to_bytes()); inner && *inner > 1)
-      return ip::address_v4(*inner);
-  return a;
-}
-
 bool same_host(const ip::address& a, const ip::address& b) {
   if (a.is_v6() && b.is_v6()) // a scope id does not make another host
     return a.to_v6().to_bytes() == b.to_v6().to_bytes();
@@ -154,6 +143,13 @@ bool same_host(const ip::address& a, const ip::address& b) {
 }
 
 } // namespace
+
+ip::address unwrapped(const ip::address& a) {
+  if (a.is_v6())
+    if (auto inner = wrapped_v4(a.to_v6().to_bytes()); inner && *inner > 1)
+      return ip::address_v4(*inner);
+  return a;
+}
 
 address_verdict judge(const ip::address& address, const std::vector<ip::address>& own) {
   const auto verdict =
@@ -165,31 +161,6 @@ address_verdict judge(const ip::address& address, const std::vector<ip::address>
     if (same_host(mine, address) || same_host(mine, inner))
       return {no, "an address of this host"};
   return verdict;
-}
-
-std::vector<ip::address> own_addresses(bool& failed) {
-  std::vector<ip::address> out;
-  ifaddrs* list = nullptr;
-  failed = ::getifaddrs(&list) != 0;
-  if (failed)
-    return out;
-  for (auto* i = list; i; i = i->ifa_next) {
-    if (!i->ifa_addr)
-      continue;
-    if (i->ifa_addr->sa_family == AF_INET) {
-      sockaddr_in sa;
-      std::memcpy(&sa, i->ifa_addr, sizeof sa);
-      out.emplace_back(ip::address_v4(ntohl(sa.sin_addr.s_addr)));
-    } else if (i->ifa_addr->sa_family == AF_INET6) {
-      sockaddr_in6 sa;
-      std::memcpy(&sa, i->ifa_addr, sizeof sa);
-      v6_bytes bytes;
-      std::memcpy(bytes.data(), &sa.sin6_addr, bytes.size());
-      out.emplace_back(ip::address_v6(bytes));
-    }
-  }
-  ::freeifaddrs(list);
-  return out;
 }
 
 } // namespace piorch::sandbox::network

@@ -1,7 +1,7 @@
 // Which addresses the broker may dial for a sandbox. A name that was allowed or
 // approved proves nothing about where it points: what a name server answers is
 // judged here, unwrapped from every IPv6 disguise, before anything is dialled.
-// Pure but for own_addresses(); any thread.
+// Pure; any thread.
 #pragma once
 
 #include <boost/asio/ip/address.hpp>
@@ -22,15 +22,13 @@ struct address_verdict {
   std::string_view what; // "loopback", "cloud metadata", ... a literal, for the refusal
 };
 
-// `own` are the addresses of this host; they are never dialled, whatever their
+// The IPv4 address that an IPv6 one carries, if it carries one; else the address itself.
+boost::asio::ip::address unwrapped(const boost::asio::ip::address& address);
+
+// `own` are the addresses of this host (host_routes.hpp); they are never dialled, whatever their
 // range. Wrapped IPv4 addresses (mapped, compatible, NAT64, 6to4, Teredo, ISATAP)
 // are judged by what is inside, and can only get worse by being wrapped.
 address_verdict judge(const boost::asio::ip::address& address,
                       const std::vector<boost::asio::ip::address>& own);
-
-// Every address configured on an interface of this network namespace. Empty
-// only if the kernel refuses to tell; then `failed` is set and nothing should
-// be dialled.
-std::vector<boost::asio::ip::address> own_addresses(bool& failed);
 
 } // namespace piorch::sandbox::network

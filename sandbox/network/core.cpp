@@ -27,8 +27,9 @@ connection::connection(std::shared_ptr<core> shared) : shared_(std::move(shared)
 connection::~connection() { shared_->leave(this); }
 
 core::core(boost::asio::io_context& context, gateway_options options, gateway_events e)
-    : io(context), events(std::move(e)), policy(std::move(options.rules)),
+    : io(context), events(std::move(e)), times(options.times), policy(std::move(options.rules)),
       names(context, std::move(options.names)),
+      relays(std::make_shared<relay_resources>(times.half_closed)),
       connections_max_(options.connections != 0 ? options.connections : connections_that_fit()) {}
 
 void core::report(const std::string& host, std::uint16_t port, bool allowed, std::string from) {

@@ -35,9 +35,10 @@ public:
 
   boost::asio::io_context& io;
   gateway_events events;
+  const time_limits times;
   decisions policy;
   resolver names;
-  std::shared_ptr<relay_resources> relays = std::make_shared<relay_resources>();
+  std::shared_ptr<relay_resources> relays;
   network_report seen;
   std::uint64_t next_ask = 1;
   std::size_t live() const { return live_.size(); }

@@ -26,15 +26,15 @@ std::vector<asio::ip::address> in_dialling_order(std::vector<asio::ip::address> 
 }
 
 dialer::dialer(asio::io_context& io, std::vector<asio::ip::address> addresses, std::uint16_t port,
-               handler done)
+               std::chrono::steady_clock::duration limit, handler done)
     : io_(io), addresses_(std::move(addresses)), port_(port), done_(std::move(done)), stagger_(io),
-      limit_(io) {
+      time_(limit), limit_(io) {
   if (addresses_.size() > limits::connect_addresses)
     addresses_.resize(limits::connect_addresses);
 }
 
 void dialer::start() {
-  limit_.expires_after(limits::connect_time);
+  limit_.expires_after(time_);
   limit_.async_wait([self = shared_from_this()](error_code ec) {
     if (!ec)
       self->finish(asio::error::timed_out, socket(self->io_));

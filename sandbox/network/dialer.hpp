@@ -8,6 +8,7 @@
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/steady_timer.hpp>
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <vector>
@@ -23,7 +24,7 @@ public:
   using handler = std::function<void(boost::system::error_code, socket)>;
 
   dialer(boost::asio::io_context& io, std::vector<boost::asio::ip::address> addresses,
-         std::uint16_t port, handler done);
+         std::uint16_t port, std::chrono::steady_clock::duration limit, handler done);
 
   void start();  // `done` is called once, later
   void cancel(); // no call-back
@@ -41,6 +42,7 @@ private:
   std::size_t failed_ = 0;
   boost::system::error_code first_error_;
   boost::asio::steady_timer stagger_;
+  std::chrono::steady_clock::duration time_;
   boost::asio::steady_timer limit_;
 };
 

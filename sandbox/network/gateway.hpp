@@ -7,6 +7,7 @@
 // for the process (splice(2) into a closed socket would raise it).
 #pragma once
 
+#include "config/network_limits.hpp"
 #include "ipc/unique_fd.hpp"
 #include "sandbox/network/decision.hpp"
 #include "sandbox/network/report.hpp"
@@ -36,9 +37,20 @@ struct ask_answer {
   std::string reason; // of a denial, one sentence; may be empty
 };
 
+// How long a connection may stay where it is. Tests shorten them.
+struct time_limits {
+  using duration = std::chrono::steady_clock::duration;
+  duration http_head = limits::http_head_time; // to send one, or to read a refusal
+  duration http_keep_alive = limits::http_keep_alive_time;
+  duration socks_handshake = limits::socks_handshake_time;
+  duration connect = limits::connect_time;
+  duration half_closed = limits::half_closed_time;
+};
+
 struct gateway_options {
   rule_set rules;
   resolver_options names;
+  time_limits times;
   std::size_t connections = 0; // 0: limits::proxy_connections, less if descriptors are short
 };
 

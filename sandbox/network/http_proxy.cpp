@@ -43,7 +43,7 @@ public:
   using proxy_client::proxy_client;
 
   void start() override {
-    expect_progress_within(limits::http_head_time);
+    expect_progress_within(shared_->times.http_head);
     read_head();
   }
 
@@ -91,7 +91,7 @@ private:
       case phase::head:
         if (idle_) { // the next request of a kept connection has begun
           idle_ = false;
-          expect_progress_within(limits::http_head_time);
+          expect_progress_within(shared_->times.http_head);
         }
         return read_head();
       case phase::opening:
@@ -105,7 +105,7 @@ private:
   void on_client_end(bool reset) override {
     // Who sent a whole request and then FIN may still want the answer.
     if (!reset && phase_ == phase::exchange)
-      return expect_progress_within(limits::half_closed_time);
+      return expect_progress_within(shared_->times.half_closed);
     abort();
   }
 
@@ -141,7 +141,7 @@ private:
       case http_exchange::end::reusable:
         stop_reading();
         idle_ = in_.empty();
-        expect_progress_within(idle_ ? limits::http_keep_alive_time : limits::http_head_time);
+        expect_progress_within(idle_ ? shared_->times.http_keep_alive : shared_->times.http_head);
         // Through the loop: a long pipeline must not become a deep stack.
         return boost::asio::post(shared_->io, [c = self()] {
           if (!c->dead_)

@@ -24,7 +24,8 @@ public:
         shared_->io,
         std::vector<asio::ip::address>{asio::ip::address_v4::loopback(),
                                        asio::ip::address_v6::loopback()},
-        port_, [self = shared_from_this()](error_code ec, asio::ip::tcp::socket s) {
+        port_, shared_->times.connect,
+        [self = shared_from_this()](error_code ec, asio::ip::tcp::socket s) {
           self->on_dialled(ec, std::move(s));
         });
     dialling_->start();

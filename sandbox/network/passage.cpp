@@ -2,6 +2,7 @@
 
 #include "sandbox/network/address.hpp"
 #include "sandbox/network/dialer.hpp"
+#include "sandbox/network/host_routes.hpp"
 #include "sandbox/network/socket_options.hpp"
 
 #include <boost/asio/post.hpp>
@@ -114,15 +115,18 @@ void passage::on_addresses(result<resolver::addresses> found) {
     shared_->report(to_.host, to_.port, true, source_);
     return fail(502, socks::reply::host_unreachable, found.failed().text);
   }
-  bool blind = false;
-  const auto own = own_addresses(blind);
-  if (blind)
-    return fail(502, socks::reply::general_failure, "the addresses of this host cannot be listed");
+  auto candidates = *found;
+  for (const auto& a : *found)
+    if (const auto inner = unwrapped(a); inner != a)
+      candidates.push_back(inner);
+  const auto own = on_this_host(candidates);
+  if (!own)
+    return fail(502, socks::reply::general_failure, own.failed().text);
   std::vector<asio::ip::address> fit;
   std::string_view why;
   bool intranet = false;
   for (const auto& a : *found) {
-    const auto v = network::judge(a, own);
+    const auto v = network::judge(a, *own);
     if (v.kind == address_class::open || (v.kind == address_class::intranet && by_static_rule_)) {
       if (std::find(fit.begin(), fit.end(), a) == fit.end())
         fit.push_back(a);
@@ -147,7 +151,7 @@ void passage::on_addresses(result<resolver::addresses> found) {
 void passage::dial(std::vector<asio::ip::address> addresses) {
   shared_->report(to_.host, to_.port, true, source_);
   dialling_ = std::make_shared<dialer>(
-      shared_->io, std::move(addresses), to_.port,
+      shared_->io, std::move(addresses), to_.port, shared_->times.connect,
       [weak = weak_from_this()](error_code ec, asio::ip::tcp::socket s) {
         auto self = weak.lock();
         if (!self || !self->done_)

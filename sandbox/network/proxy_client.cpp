@@ -151,7 +151,7 @@ void proxy_client::send(std::string bytes, std::function<void()> then) {
 void proxy_client::answer_and_close(std::string bytes) {
   stop_reading();
   in_.clear();
-  expect_progress_within(limits::http_head_time); // a client that does not read its answer
+  expect_progress_within(shared_->times.http_head); // a client that does not read its answer
   send(std::move(bytes), [this] {
     error_code ignored;
     client_.shutdown(socket::shutdown_send, ignored);

@@ -23,8 +23,9 @@ bool would_block(int e) { return e == EAGAIN || e == EWOULDBLOCK; }
 
 } // namespace
 
-relay_resources::relay_resources()
-    : pipes(limits::relay_pipes), buffer(limits::relay_buffer_bytes) {}
+relay_resources::relay_resources(std::chrono::steady_clock::duration half_closed_time)
+    : pipes(limits::relay_pipes), buffer(limits::relay_buffer_bytes),
+      half_closed(half_closed_time) {}
 
 relay::relay(socket client, socket server, std::string to_server, std::string to_client,
              std::shared_ptr<relay_resources> shared, std::function<void()> on_end)
@@ -202,7 +203,7 @@ void relay::arm_half_closed_timer() {
   if (!half_closed_)
     half_closed_ = std::make_unique<asio::steady_timer>(client_.get_executor());
   moved_since_ = false;
-  half_closed_->expires_after(limits::half_closed_time);
+  half_closed_->expires_after(shared_->half_closed);
   half_closed_->async_wait([self = shared_from_this()](error_code ec) {
     if (ec || self->closed_)
       return;

@@ -14,6 +14,7 @@
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/steady_timer.hpp>
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <string>
@@ -25,7 +26,9 @@ namespace piorch::sandbox::network {
 struct relay_resources {
   pipe_pool pipes;
   std::vector<char> buffer; // of use only within one call
-  relay_resources();
+  // How long a half-closed connection may go without a byte.
+  const std::chrono::steady_clock::duration half_closed;
+  explicit relay_resources(std::chrono::steady_clock::duration half_closed_time);
 };
 
 class relay : public std::enable_shared_from_this<relay> {

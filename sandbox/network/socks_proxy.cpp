@@ -14,7 +14,7 @@ public:
   using proxy_client::proxy_client;
 
   void start() override {
-    expect_progress_within(limits::socks_handshake_time);
+    expect_progress_within(shared_->times.socks_handshake);
     on_bytes();
   }
 

@@ -58,8 +58,8 @@ protected:
       c->lines.push_back(std::move(message));
     };
     port.shut = [] {};
-    c->actor =
-        sys.spawn(client_actor, std::move(port), client_services{starter(), {}, keeper, {}, desk});
+    c->actor = sys.spawn(client_actor, std::move(port),
+                         client_services{{starter(), desk, {}}, {}, keeper, {}, {}, {}});
     clients.push_back(c);
     call(*c, 0, ipc::initialize_params{1, "test", "1", approves});
     EXPECT_TRUE(take(*c).contains("result"));

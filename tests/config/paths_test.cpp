@@ -107,9 +107,16 @@ TEST(ConfigPaths, HelpersAreBesideTheProgram) {
   EXPECT_THAT(*own, HasSubstr("/libexec/piorch"));
 }
 
-TEST(ConfigPrivateDirectory, MakesItWithItsParents) {
+TEST(ConfigPrivateDirectory, MakesItAndNotItsParents) {
   const temp_dir dir;
-  const std::string path = dir.path() / "a/b";
+  const auto refused = make_private_directory(dir.path() / "a/b");
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.failed().text, HasSubstr("/a: does not exist; make it, or set "));
+  EXPECT_FALSE(std::filesystem::exists(dir.path() / "a"));
+  const auto state = make_private_directory(dir.path() / "a/b", "XDG_STATE_HOME");
+  ASSERT_FALSE(state);
+  EXPECT_THAT(state.failed().text, HasSubstr("or set XDG_STATE_HOME to"));
+  const std::string path = dir.path() / "b";
   ASSERT_TRUE(make_private_directory(path));
   struct stat st {};
   ASSERT_EQ(::stat(path.c_str(), &st), 0);

@@ -68,6 +68,25 @@ TEST_F(Doctor, NamesWhatIsMissing) {
   }
 }
 
+TEST_F(Doctor, DirectoriesThatAreNotThere) {
+  const auto fresh = run("doctor", "XDG_STATE_HOME=");
+  const auto state = home.path().string() + "/.local/state/piorch";
+  EXPECT_THAT(fresh.out, HasSubstr("ok    state directory: " + state + " (will be made)\n"));
+  EXPECT_FALSE(std::filesystem::exists(home.path() / ".local"));
+
+  const auto none = run("doctor", "XDG_RUNTIME_DIR=\"$PWD/none\"");
+  const auto parent = home.path().string() + "/none";
+  EXPECT_THAT(none.out, AllOf(HasSubstr("warn  runtime directory: " + parent + ": does not exist"),
+                              HasSubstr("fix: make it: mkdir -p -m 700 " + parent + "\n"),
+                              testing::Not(HasSubstr("mv "))));
+
+  home.write("file", "");
+  const auto blocked = run("doctor", "XDG_STATE_HOME=\"$PWD/file/below\"");
+  EXPECT_THAT(blocked.out,
+              AllOf(HasSubstr("warn  state directory: "), HasSubstr("fix: export XDG_STATE_HOME="),
+                    testing::Not(HasSubstr("XDG_RUNTIME_DIR"))));
+}
+
 TEST_F(Doctor, ConfigurationThatIsNotUnderstood) {
   home.write(trusted, R"({"limits":{"proceses":5}})");
   const auto r = run("doctor");

@@ -76,8 +76,12 @@ TEST_F(E2eExecGit, NoConfigurationRunsPrograms) {
     printf '[core]\n\tpager = evil\n' > evil; ln -f evil .git/config
     git config -f .git/modules/lib/config core.fsmonitor evil
     printf '[core]\n\teditor = evil\n' > evil; mv evil .git/modules/lib/config
-    mkdir -p x/objects x/refs && printf '[core]\n\tfsmonitor = evil\n' > x/config
+    mkdir -p x/objects && printf '[core]\n\tfsmonitor = evil\n' > x/config && mkdir x/refs
   )sh");
+  // Written directly it is a copy, of which nothing is taken.
+  run(w.exec("for f in .git/config " + module +
+             "; do printf '[core]\n\tfsmonitor = evil\n' >> $f; "
+             "printf '[alias]\n\tst = !evil\n' > $f; done"));
   EXPECT_EQ(read_file(w.project() / ".git/config"), before);
   EXPECT_EQ(read_file(w.project() / module), before_module);
   const auto r = run(w.exec("git config -f " + module +
@@ -145,7 +149,6 @@ TEST_F(E2eExecGit, ASubmoduleIsAWorkspace) {
 
   // From above, its Git directory is one of .git/modules.
   refused(w.project(), R"sh(
-    printf '[core]\n\tfsmonitor = evil\n' >> .git/modules/third/lib/config
     echo evil > .git/modules/third/lib/hooks/post-commit
     rn .git/modules/third .git/modules/x
     echo 'gitdir: /evil' > third/lib/.git

@@ -1,4 +1,5 @@
 // Accidents end a sandbox, not the machine; and many sandboxes do not disturb each other.
+#include "sandbox/memory_group.hpp"
 #include "tests/support/workspace.hpp"
 
 #include <gmock/gmock.h>
@@ -33,6 +34,19 @@ TEST_F(E2eExecLimits, ALeakEndsInTheSandbox) {
   w.configure(R"sh({"limits": {"memoryMiB": 64}})sh");
   w.add_helper();
   EXPECT_THAT(run(w.exec("./test-helper leak 32; ./test-helper leak 100")).out, "ok\nENOMEM\n");
+}
+
+// One process alone meets its own limit; this is for the sum of several.
+TEST_F(E2eExecLimits, ManyThatLeakTogetherAreEndedWithAReason) {
+  if (sandbox::writable_memory_parent().empty())
+    GTEST_SKIP() << "no memory cgroup may be made here";
+  w.configure(R"sh({"limits": {"memoryMiB": 64}})sh");
+  const auto r = run(w.exec("sleep 1; for i in 1 2 3; do (head -c 45M /dev/zero; sleep 2) | tail | "
+                            "wc -c & done; wait; echo over",
+                            {"--report", "report.json"}));
+  EXPECT_THAT(r.out, HasSubstr("over\n")) << "the others go on";
+  EXPECT_THAT(r.err, HasSubstr("limit of 64 MiB of memory (limits.memoryMiB in "));
+  EXPECT_THAT(read_file(w.project() / "report.json"), HasSubstr("\"outOfMemory\":true"));
 }
 
 TEST_F(E2eExecLimits, NoCoreFiles) {

@@ -43,6 +43,11 @@ TEST_F(E2eExecRefusals, WrongOptions) {
   refuses(w.piorch({"exec", "touch", "ran"}), "put -- before the command");
   refuses(touching({"--timeout", "soon"}), "--timeout");
   refuses(touching({"--env", "=x"}), "NAME=VALUE");
+  refuses(touching({"--env", "A B=c"}), "\"A B\" cannot be the name of a variable");
+  refuses(touching({"--report", "-"}), "a file is needed");
+  refuses(touching({"--allow-read", "nowhere"}), "--allow-read nowhere: No such file");
+  for (const char* port : {"0", "65536", "41080", "41081", "http"})
+    refuses(touching({"--allow-local-port", port}), std::string("--allow-local-port"));
 }
 
 TEST_F(E2eExecRefusals, DirectoriesThatCannotBeTheWorkspace) {
@@ -52,6 +57,7 @@ TEST_F(E2eExecRefusals, DirectoriesThatCannotBeTheWorkspace) {
        {std::string("/"), w.home().string(), w.top().string(), std::string("/proc/self"),
         std::string("/dev"), w.host_temp().string(), std::string("..")})
     refuses(touching({"-C", path}), "cannot be the workspace");
+  refuses(touching({"-C", "/usr/bin"}), "cannot be the workspace: ");
 }
 
 TEST_F(E2eExecRefusals, AnUnreadableDirectory) {
@@ -59,8 +65,18 @@ TEST_F(E2eExecRefusals, AnUnreadableDirectory) {
   fs::create_directories(closed / "below");
   fs::permissions(closed, fs::perms::none);
   if (::geteuid() != 0) // nothing is closed to root
-    refuses(touching({"-C", "closed/below"}), "closed/below");
+    refuses(touching({"-C", "closed/below"}), "closed/below as the workspace: Permission denied");
   fs::permissions(closed, fs::perms::all);
+}
+
+TEST_F(E2eExecRefusals, ACurrentDirectoryBelowAClosedOne) {
+  const auto p =
+      w.host({"sh", "-c",
+              "mkdir -p closed/below && cd closed/below && chmod 0 .. && '" + piorch_program() +
+                  "' exec -c 'touch ran'; s=$?; "
+                  "chmod 755 \"$OLDPWD/closed\"; exit $s"});
+  if (::geteuid() != 0)
+    refuses(p, "cannot use . as the workspace: Permission denied");
 }
 
 TEST_F(E2eExecRefusals, AConfigurationThatIsNotUnderstood) {
@@ -70,6 +86,8 @@ TEST_F(E2eExecRefusals, AConfigurationThatIsNotUnderstood) {
   refuses(touching(), "network.allowedDomain");
   w.configure(R"sh({"subagents": {"provider": "else"}})sh");
   refuses(touching(), "subagents.provider");
+  w.configure(R"sh({"network": {"allowedLocalPorts": [8080, 41081]}})sh");
+  refuses(touching(), "41081 is the port of a sandbox's own proxy");
   w.configure(R"sh({"limits": {"processes": "many"}})sh");
   refuses(touching(), "limits.processes");
   w.configure("{}");

@@ -68,7 +68,8 @@ TEST_F(E2eExecTerminal, ControlCEndsAScriptAsItWouldWithoutASandbox) {
 }
 
 TEST_F(E2eExecTerminal, ANewWindowSizeReachesTheCommand) {
-  terminal t(w.exec("trap 'stty size; exit' WINCH; echo READY; while :; do read -t 1000 x; done"));
+  // In steps: bash can be on its way into read when the signal comes.
+  terminal t(w.exec("trap 'stty size; exit' WINCH; echo READY; while :; do read -t 1 x; done"));
   ASSERT_TRUE(t.sees("READY")) << t.screen();
   t.resize(40, 123);
   EXPECT_TRUE(t.sees("40 123")) << t.screen();

@@ -1,5 +1,6 @@
 // piorch exec under the create guard: names that do not exist, Git, everyday work, and what
 // the host sees of it.
+#include "tests/support/older_kernel.hpp"
 #include "tests/support/other_listener.hpp"
 #include "tests/support/watched_tree.hpp"
 #include "tests/tools/cli.hpp"
@@ -44,16 +45,16 @@ protected:
                              script);
     return run("exec -C app --report \"$PWD/report\" -c \"$(cat script)\"", "timeout 120 env");
   }
-  // "path rule" of each refusal in the report, the path relative to app.
+  // "path: rule" of each refusal in the report, the path relative to app where it is below.
   std::vector<std::string> refusals() const {
     std::vector<std::string> out;
     const std::string base = fs::canonical(app).string() + "/";
     const auto report = json::parse(slurp(home.path() / "report"));
     for (const auto& r : report["refusedPaths"]) {
       std::string path = r["path"];
-      EXPECT_EQ(path.substr(0, base.size()), base);
-      out.push_back(path.substr(std::min(base.size(), path.size())) + ": " +
-                    r["rule"].get<std::string>());
+      if (path.compare(0, base.size(), base) == 0)
+        path.erase(0, base.size());
+      out.push_back(path + ": " + r["rule"].get<std::string>());
     }
     return out;
   }
@@ -91,8 +92,7 @@ TEST_F(GuardedExec, AbsentNamesCannotComeIntoBeing) {
         ".ripgreprc: protected path", ".vscode: protected path",
         ".pi/settings.json: protected path", ".pi/extensions: protected path",
         ".ENV: protected path", ".env.local: protected path",
-        ".pi: leads to a protected path: only mkdir, never moved",
-        ".agents: leads to a protected path: only mkdir, never moved"})
+        ".pi: leads to a protected path: only mkdir, never moved", ".agents: protected path"})
     EXPECT_THAT(refused, Contains(line));
 }
 
@@ -116,7 +116,7 @@ TEST_F(GuardedExec, ARepositoryIsProtectedFromItsFirstMoment) {
     git init -q . || exit 1
     git config core.fsmonitor ./evil && echo planted; git config user.name me || echo no
     echo x > .git/hooks/pre-commit && echo planted; echo x > .git/commondir && echo planted
-    echo x >> .git/config && echo planted; mv .git elsewhere && echo moved
+    printf '[core]\n\tfsmonitor = ./evil\n' >> .git/config; mv .git elsewhere && echo moved
     echo a > a; git add a; git commit -qm first && git log --format=%s)sh");
   EXPECT_EQ(r.out, "first\n") << r.err;
   EXPECT_THAT(refusals(), AllOf(Contains(".git/config: git config: core.fsmonitor"),
@@ -143,6 +143,55 @@ TEST_F(GuardedExec, GitWorks) {
   expect_works(R"sh(
     git -C copy remote remove origin; git branch -D topic -q; mkdir outer; cd outer; git init -q
     git -c protocol.file.allow=always clone -q ../copy library; git -C library config user.name me)sh");
+}
+
+// What one command has made, the next one can remove: nothing of it is mounted.
+TEST_F(GuardedExec, RepositoriesWorkTreesAndSubmodulesCanBeRemoved) {
+  expect_works(R"sh(
+    git init -q; git add src; git commit -qm a; git init -q library
+    git -C library commit -q --allow-empty -m l; git clone -q . copy; git clone -q . other
+    git worktree add -q tree; git worktree add -q gone; git -C copy worktree add -q ../third
+    cd other; git -c protocol.file.allow=always submodule --quiet add "$PWD/../library" module
+    git commit -qm module)sh");
+  home.write("app/copy/.git/hooks/post-checkout.sample", "# text\n");
+  expect_works(R"sh(
+    echo x > tree/x; git -C tree add x; git -C tree commit -qm x; git worktree remove tree
+    test ! -e tree; test ! -e .git/worktrees/tree; git worktree add -q tree; rm -rf gone
+    git worktree prune; test ! -e .git/worktrees/gone; git -C copy worktree remove third
+    git -C other submodule --quiet deinit -f module; git -C other rm -q module
+    rm -rf other/.git/modules/module; rm -rf other copy; git clone -q . copy)sh");
+  // Moving and rewriting stay refused, and so does removing what the host's Git would run.
+  home.write("app/copy/.git/hooks/pre-commit", "#!/bin/sh\n");
+  const auto r = in_sandbox(R"sh(
+    mv copy moved && echo moved; mv copy/.git g && echo moved; mv copy/.git/hooks h && echo moved
+    (echo 'gitdir: /x' > tree/.git) 2>/dev/null && echo written; mv copy/.git/config tree/.git && echo moved
+    (echo /x > .git/worktrees/tree/gitdir) 2>/dev/null && echo written
+    (echo x > .git/worktrees/tree/commondir) 2>/dev/null && echo written
+    (echo x > copy/.git/hooks/pre-push) 2>/dev/null && echo written; rm -rf copy/.git/hooks && echo gone
+    ln -s /x copy/.git/hooks/post-merge && echo made; chmod +x copy/.git/hooks/pre-commit && echo on)sh");
+  EXPECT_EQ(r.out, "");
+  EXPECT_TRUE(fs::exists(app / "copy/.git/hooks/pre-commit"));
+  EXPECT_EQ(slurp(app / "tree/.git"), "gitdir: " + app.string() + "/.git/worktrees/tree\n");
+}
+
+// The temporary directory is no way around: the same holds there, and again on the way back.
+TEST_F(GuardedExec, RepositoriesFromTheTemporaryDirectory) {
+  const auto r = in_sandbox(R"sh(
+    evil() { printf '[core]\n\tfsmonitor = evil\n'; }
+    cd "$TMPDIR"; git init -q good; git -C good config user.name me; git -C good commit -q --allow-empty -m x
+    mkdir -p plain/x; evil > plain/config; evil > plain/x/config; mkdir plain/objects
+    mkdir plain/refs 2>/dev/null && echo became; evil >> good/.git/config
+    cd - > /dev/null; mv "$TMPDIR/good" .; mv "$TMPDIR/plain" made; mkdir made/refs 2>/dev/null && echo became
+    cp -r good copy
+    for i in $(seq 9999); do grep -q me copy/.git/config && break; done # put in place after cp's close
+    cat made/config > copy/.git/config; mv made/config copy/.git/config 2>/dev/null && echo moved
+    git -C good log --format=%s; git -C copy config user.name)sh");
+  EXPECT_EQ(r.out, "x\nme\n") << r.err;
+  for (const char* name : {"good/.git/config", "copy/.git/config"}) {
+    EXPECT_THAT(slurp(app / name), HasSubstr("name = me")) << name;
+    EXPECT_EQ(slurp(app / name).find("evil"), std::string::npos) << name;
+  }
+  EXPECT_THAT(refusals(), Contains("copy/.git/config: git config: core.fsmonitor"));
 }
 
 // The root's .gitmodules is protected; a repository below has its own.
@@ -268,7 +317,9 @@ TEST_F(GuardedExec, TheEndOfPidOneIsTheEndOfEverything) {
         PIORCH_BUILD_DIR "/bin/piorch", "piorch", "exec", "-C", app.c_str(), "-c",
         // One that makes names all the time, one that ignores signals, one in a session of its own.
         "(trap '' TERM HUP INT; setsid sleep 100 & while :; do : > f; rm f; done) & "
-        "sleep 100 & echo up; while :; do mkdir d; rmdir d; done",
+        // By then PID 1 has long told that it started the command.
+        "sleep 100 & for i in $(seq 50); do mkdir d && rmdir d; done; echo up; while :; do mkdir "
+        "d; rmdir d; done",
         nullptr);
     ::_exit(99);
   }
@@ -285,6 +336,25 @@ TEST_F(GuardedExec, TheEndOfPidOneIsTheEndOfEverything) {
   int status = 0;
   ASSERT_EQ(::waitpid(piorch, &status, 0), piorch);
   EXPECT_EQ(WIFEXITED(status) ? WEXITSTATUS(status) : -1, 128 + SIGKILL);
+}
+
+// Before Linux 5.19 the guard is another one, and all say so.
+TEST_F(GuardedExec, OnAnOlderKernelTheFallbackIsAtWork) {
+  EXPECT_EQ(json::parse(run("policy -C app --json").out)["createGuardMode"], "full");
+  ASSERT_EQ(test::under_an_older_kernel([&] {
+              const auto r = in_sandbox("mkdir d; echo x > .env; git init -q; "
+                                        "git config core.pager x; ls -d d .git .env");
+              EXPECT_THAT(r.out, HasSubstr(".git\nd\n"));
+              EXPECT_FALSE(fs::exists(app / ".env"));
+              EXPECT_EQ(slurp(app / ".git/config").find("pager"), std::string::npos);
+              EXPECT_THAT(run("policy -C app").out, HasSubstr("this kernel (before 5.19) lets"));
+              const auto all = json::parse(run("policy -C app --json").out);
+              EXPECT_EQ(all["createGuard"], true);
+              EXPECT_EQ(all["createGuardMode"], "replay");
+              EXPECT_THAT(run("doctor").out, HasSubstr("uninterrupted notification is missing"));
+              return !testing::Test::HasFailure();
+            }),
+            0);
 }
 
 // Where somebody else listens already there is no guard, and then no command: all say so.

@@ -129,6 +129,17 @@ TEST_F(E2eNetwork, AnAllowedLocalPortIsReachedAtBothLoopbacks) {
   EXPECT_TRUE(has(r.output, "ConnectionRefused")) << r.output;
 }
 
+// No process of the sandbox may take such a port itself.
+TEST_F(E2eNetwork, AnAllowedLocalPortMayBeBelow1024) {
+  server site(host->in([] { return listen_on("127.0.0.1", 80); }), [](peer& p) { p.send("web"); });
+  const auto r = exec("--allow-local-port 80",
+                      "python3 -c \"import socket\n"
+                      "print(socket.create_connection(('127.0.0.1', 80)).recv(9))\n"
+                      "socket.socket().bind(('127.0.0.1', 81))\" 2>&1 | grep -v '^ '");
+  EXPECT_TRUE(has(r.output, "b'web'")) << r.output;
+  EXPECT_TRUE(has(r.output, "PermissionError")) << r.output;
+}
+
 // -- at a terminal ---------------------------------------------------------------
 
 class E2eNetworkTerminal : public E2eNetwork {
@@ -176,6 +187,22 @@ TEST_F(E2eNetworkTerminal, APersonSaysYes) {
   EXPECT_TRUE(has(screen, "www.example.org:80")) << screen;
   EXPECT_TRUE(has(screen, "command: curl -sS http://www.example.org/")) << screen;
   EXPECT_TRUE(has(screen, "public")) << screen;
+}
+
+// Its stderr passes the broker then, which writes nothing while a question is open.
+TEST_F(E2eNetworkTerminal, AlsoWhereACommandMayBeRunAgainOnTheHost) {
+  const std::string dir = directory + "/.pi/agent/extensions/pi-sandbox";
+  std::filesystem::create_directories(dir);
+  std::ofstream(dir + "/config.json")
+      << R"({"hostIPC": {"mode": "ask", "retryOnUnixSocketError": true}})";
+  const auto screen = at_terminal(
+      "(for i in 1 2 3 4 5 6 7 8 9; do echo $i >&2; done) & curl -sS http://www.example.org/; "
+      "wait; echo the end >&2",
+      "www.example.org\n");
+  EXPECT_TRUE(has(screen, "public")) << screen;
+  EXPECT_TRUE(has(screen, "9\r\n")) << screen;
+  EXPECT_TRUE(has(screen, "the end\r\n")) << screen;
+  EXPECT_TRUE(has(screen, "Anything else is no: www.example.org\r\n")) << screen;
 }
 
 TEST_F(E2eNetworkTerminal, APersonSaysNoOnce) {

@@ -12,10 +12,9 @@ namespace piorch::test {
 class session_fixture : public ::testing::Test {
 protected:
   void SetUp() override {
-    static const int installed = install_pi();
-    if (installed != 0 && !std::getenv("PIORCH_MUST_WORK"))
+    if (!pi_installed() && !std::getenv("PIORCH_MUST_WORK"))
       GTEST_SKIP() << "Pi cannot be installed here";
-    ASSERT_EQ(installed, 0) << "Pi cannot be installed";
+    ASSERT_TRUE(pi_installed()) << "Pi cannot be installed";
     rig = std::make_unique<session_rig>(model_options());
     std::ofstream(rig->workspace() + "/note.txt") << "the note\n";
   }
@@ -44,11 +43,21 @@ protected:
   bool has_file(const std::string& name) const {
     return std::filesystem::exists(rig->workspace() + "/" + name);
   }
+  // A value: a loop over a part of a temporary would run over nothing.
+  std::vector<nlohmann::json> sessions() const { return rig->json({"status"})["sessions"]; }
   std::size_t live() const {
     std::size_t count = 0;
-    for (const auto& d : rig->json({"status"})["sessions"])
+    for (const auto& d : sessions())
       count += d["state"] != "stopped" && d["state"] != "failed" ? 1 : 0;
     return count;
+  }
+  // From now on somebody else stands in Pi's place (tests/support/villain_pi).
+  void use_villain() const {
+    const auto bin = rig->root() / "villain";
+    std::filesystem::create_directory(bin);
+    std::filesystem::create_symlink(PIORCH_SOURCE_DIR "/tests/support/villain_pi/pi.mjs",
+                                    bin / "pi");
+    rig->extra["PATH"] = bin.string() + ":" + rig->pi.environment()["PATH"];
   }
   // The most memory that a process has had.
   static std::size_t peak_mib(pid_t pid) {
@@ -70,14 +79,6 @@ protected:
   }
 
   std::unique_ptr<session_rig> rig;
-
-private:
-  static int install_pi() {
-    if (std::filesystem::exists(pi_rig::bin() / "pi"))
-      return 0;
-    const std::string source = PIORCH_SOURCE_DIR;
-    return std::system(("'" + source + "/tools/ci/pi-install' '" + source + "/build/pi'").c_str());
-  }
 };
 
 } // namespace piorch::test

@@ -67,11 +67,7 @@ protected:
     SessionModels::SetUp();
     if (!rig)
       return;
-    const auto bin = rig->root() / "villain";
-    std::filesystem::create_directory(bin);
-    const std::filesystem::path source = PIORCH_SOURCE_DIR "/tests/support/villain_pi";
-    std::filesystem::create_symlink(source / "pi.mjs", bin / "pi");
-    rig->extra["PATH"] = bin.string() + ":" + rig->pi.environment()["PATH"];
+    use_villain();
     const auto started = rig->run({"start", "-d", "hello"});
     ASSERT_EQ(started.status, 0) << started.err;
     id = rig->line(started.out);

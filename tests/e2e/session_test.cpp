@@ -51,6 +51,21 @@ TEST_F(Session, TheWorkerIsBehindTheWalls) {
   EXPECT_TRUE(std::filesystem::exists(rig->workspace() + "/made"));
 }
 
+TEST_F(Session, TheShellsCompletionKnowsSessions) {
+  const auto id = start_idle("helper");
+  const auto offers = [&](std::vector<std::string> words, const std::string& text) {
+    words.insert(words.begin(), {"completions", "--words", "--"});
+    return ("\n" + rig->run(words).out).find("\n" + text) != std::string::npos;
+  };
+  EXPECT_TRUE(offers({"stop", "h"}, "helper\tidle: #plain ready"));
+  EXPECT_TRUE(offers({"follow-up", ""}, id.substr(0, 8)));
+  EXPECT_EQ(rig->run({"stop", id}).status, 0);
+  EXPECT_FALSE(offers({"stop", "h"}, "helper"));
+  EXPECT_TRUE(offers({"result", "h"}, "helper\tstopped"));
+  rig->end_orchestrator(SIGTERM); // then the journal is read
+  EXPECT_TRUE(offers({"result", "h"}, "helper\tstopped"));
+}
+
 TEST_F(Session, BackgroundSessionLivesOnAndTakesFollowUps) {
   const auto started = rig->run({"start", "-d", "--name", "helper", "#plain first"});
   ASSERT_EQ(started.status, 0) << started.err;
@@ -85,7 +100,7 @@ TEST_F(Session, HandoffGivesTheTextToAChild) {
   EXPECT_EQ(child.status, 0) << child.err;
   EXPECT_NE(child.out.find("The answer is 42."), std::string::npos) << child.out;
   EXPECT_NE(child.out.find("Say what you were given."), std::string::npos) << child.out;
-  for (const auto& d : rig->json({"status"})["sessions"])
+  for (const auto& d : sessions())
     if (d["id"] != id) {
       EXPECT_EQ(d["parentId"], id);
       EXPECT_EQ(d["depth"], 2);
@@ -108,7 +123,7 @@ TEST_F(Session, TheFifthAndTheFourthLevelAreRefusedAtOnce) {
   EXPECT_EQ(rig->run({"stop", "other"}).status, 0);
   EXPECT_EQ(rig->run({"start", "#plain yes"}).out, "yes\n"); // its slot is free
   EXPECT_EQ(rig->run({"stop", "--all"}).status, 0);
-  for (const auto& d : rig->json({"status"})["sessions"])
+  for (const auto& d : sessions())
     EXPECT_EQ(d["state"], "stopped");
   EXPECT_TRUE(no_litter());
 }
@@ -151,6 +166,7 @@ TEST_F(Session, ManyFollowFromAnyPoint) {
   const auto id = start_idle("shown");
   auto whole = rig->start({"follow", id, "--json"});
   rig->run({"follow-up", id, "#bash echo seen"});
+  EXPECT_EQ(rig->run({"follow", id, "--from", "99999999999999999999"}).status, 2);
   auto late = rig->start({"follow", id, "--from", "4", "--json"});
   rig->run({"stop", id});
   const auto all = events(whole.wait().out);
@@ -237,6 +253,131 @@ TEST_F(Session, RacingStartsNeverExceedFour) {
   c = ipc::client(ipc::unique_fd());
   ::waitpid(pid, nullptr, 0);
   EXPECT_TRUE(rig->within(5s, [&] { return rig->everything().empty(); }));
+}
+
+TEST_F(Session, TwoParentsFourSessionsThreeDeep) {
+  const auto handoff = [&](const std::string& parent, const std::string& task) {
+    const auto how = rig->run({"handoff", "-d", parent, task});
+    EXPECT_EQ(how.status, 0) << how.err;
+    return rig->line(how.out);
+  };
+  const auto one = start_idle("one");
+  const auto two = start_idle("two");
+  const auto child = handoff("one", "#plain child");
+  const auto grandchild = handoff(child, "#plain grandchild");
+  EXPECT_EQ(rig->document(grandchild)["depth"], 3);
+  EXPECT_EQ(rig->document(grandchild)["parentId"], child);
+  EXPECT_EQ(live(), 4u);
+  for (const auto& words : {std::vector<std::string>{"start", "-d", "#plain x"},
+                            {"handoff", "-d", "two", "#plain x"}}) {
+    const auto fifth = rig->run(words);
+    EXPECT_EQ(fifth.status, 5);
+    EXPECT_NE(fifth.err.find("subagent concurrency limit reached (4)"), std::string::npos);
+  }
+  EXPECT_EQ(rig->run({"stop", "two"}).status, 0);
+  const auto deep = rig->run({"handoff", "-d", grandchild, "#plain x"});
+  EXPECT_EQ(deep.status, 5);
+  EXPECT_NE(deep.err.find("subagent nesting depth limit reached (3)"), std::string::npos);
+  // A parent may end before its children; they stay, and may have children of its own depth.
+  EXPECT_EQ(rig->run({"stop", "one"}).status, 0);
+  EXPECT_EQ(rig->document(handoff("one", "#plain late"))["depth"], 2);
+  EXPECT_EQ(rig->run({"follow-up", grandchild, "#plain still here"}).out, "still here\n");
+  EXPECT_EQ(live(), 3u);
+}
+
+// Neither the orchestrator nor the broker of an idle session wakes up for nothing.
+TEST_F(Session, AnIdleSessionCostsNoProcessorTime) {
+  pid_t pid = -1;
+  auto c = rig->connect_private(pid);
+  ipc::session_start_params start;
+  start.task = "#plain ready";
+  start.cwd = rig->workspace();
+  start.background = true;
+  auto session = c.call(start, 60s);
+  ASSERT_TRUE(session) << session.failed().text;
+  ipc::session_wait_params wait;
+  wait.session_id = (*session)["session"]["id"];
+  ASSERT_TRUE(c.call(wait, 60s));
+  // The first session's worker also has the compile cache made.
+  const auto brokers = [&] {
+    std::vector<pid_t> found;
+    for (const auto p : rig->everything())
+      if (rig->slurp("/proc/" + std::to_string(p) + "/comm") == "piorch-broker\n")
+        found.push_back(p);
+    return found;
+  };
+  ASSERT_TRUE(rig->within(60s, [&] { return brokers().size() == 1; }));
+  const auto wakeups = [](pid_t p) {
+    std::size_t sum = 0;
+    for (const auto& task :
+         std::filesystem::directory_iterator("/proc/" + std::to_string(p) + "/task")) {
+      std::ifstream in(task.path() / "status");
+      for (std::string word; in >> word;)
+        if (std::size_t n = 0; word == "voluntary_ctxt_switches:" && in >> n)
+          sum += n;
+    }
+    return sum;
+  };
+  const std::vector<pid_t> watched{pid, brokers().front()};
+  for (const auto p : watched) {
+    // What the first worker and its start have set in motion comes to rest.
+    std::size_t before = wakeups(p);
+    EXPECT_TRUE(rig->within(20s, [&] {
+      auto quiet = c.receive(ipc::client::clock::now() + 2s); // nothing is to come
+      EXPECT_TRUE(quiet && quiet->what == ipc::client::incoming::kind::too_late);
+      return std::exchange(before, wakeups(p)) == before;
+    })) << "it wakes up all the time";
+  }
+  EXPECT_TRUE(c.call(ipc::shutdown_params{}, 10s));
+  ::waitpid(pid, nullptr, 0);
+}
+
+// The whole table again whenever something changes, until nobody reads it.
+TEST_F(Session, StatusWatchesAllOrchestratorsAndWaitsAnyOfThem) {
+  auto shown = rig->start({"status", "--watch", "--json"});
+  const auto sees = [&](const std::string& id, const std::string& state) {
+    return rig->within(20s, [&] {
+      const auto lines = shown.out();
+      const auto end = lines.rfind('\n');
+      if (end == std::string::npos)
+        return false;
+      const auto begin = end == 0 ? std::string::npos : lines.rfind('\n', end - 1);
+      const auto from = begin == std::string::npos ? 0 : begin + 1;
+      const auto newest = nlohmann::json::parse(lines.substr(from, end - from));
+      return std::any_of(newest["sessions"].begin(), newest["sessions"].end(),
+                         [&](const auto& d) { return d["id"] == id && d["state"] == state; });
+    });
+  };
+  const auto mine = start_idle("mine");
+  EXPECT_TRUE(sees(mine, "idle")) << shown.out();
+
+  // An orchestrator that comes up later, and is killed.
+  pid_t pid = -1;
+  auto c = rig->connect_private(pid);
+  ipc::session_start_params start;
+  start.task = "#hang x";
+  start.cwd = rig->workspace();
+  start.background = true;
+  auto session = c.call(start, 60s);
+  ASSERT_TRUE(session) << session.failed().text;
+  const auto other = (*session)["session"]["id"].get<std::string>();
+  EXPECT_TRUE(sees(other, "running")) << shown.out();
+
+  auto one = rig->start({"status", mine, "--watch", "--json"});
+  auto any = rig->start({"wait", "--any", other, mine});
+  EXPECT_EQ(any.wait().out, "ready\n") << "the other orchestrator's session has not settled";
+  auto both = rig->start({"wait", other, mine});
+  EXPECT_TRUE(rig->within(20s, [&] { return both.out() == "ready\n"; }));
+
+  ::kill(pid, SIGKILL);
+  ::waitpid(pid, nullptr, 0);
+  EXPECT_EQ(both.wait().status, 4); // its orchestrator is lost
+  EXPECT_TRUE(sees(other, "failed")) << shown.out();
+  EXPECT_EQ(rig->run({"stop", mine}).status, 0);
+  EXPECT_TRUE(sees(mine, "stopped")) << shown.out();
+  const auto how = one.wait(); // it has ended
+  EXPECT_EQ(how.status, 0) << how.err;
+  EXPECT_NE(how.out.find("\"state\":\"stopped\""), std::string::npos) << how.out;
 }
 
 } // namespace

@@ -1,4 +1,4 @@
-// fuzz: guard
+// fuzz: sandbox
 // A Git configuration's text, old and new divided by the first zero byte.
 #include "sandbox/guard/git_keys.hpp"
 #include "tests/fuzz/require.hpp"

@@ -31,6 +31,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t siz
     }
     PIORCH_REQUIRE(texts <= size);
   }
+  if (j.bytes)
+    ::munmap(j.bytes, j.size);
   ::close(fd);
   return 0;
 }

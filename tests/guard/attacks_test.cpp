@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <gtest/gtest.h>
+#include <sstream>
 #include <unistd.h>
 
 using piorch::test::bin;
@@ -58,6 +59,16 @@ TEST(GuardAttacks, NoneMakesAProtectedName) {
   }
 }
 
+// The fallback for kernels before 5.19 refuses the same.
+TEST(GuardAttacks, NoneMakesAProtectedNameOnAnOlderKernel) {
+  const auto list = attacks();
+  for (std::size_t i = 0; i < list.size(); i += 3) {
+    const workspace w(needs_repository(list[i]));
+    w.run({"/tmp/guard-villain", "attack", list[i]}, workspace::guard::interruptible);
+    EXPECT_EQ(w.planted(), "") << list[i];
+  }
+}
+
 // The same in the sandbox of the product, with its other filter, its mounts and the rules that
 // it makes itself; sixteen in a row, each beginning with what those before it left.
 TEST(GuardAttacks, NoneSucceedsUnderPiorchExec) {
@@ -82,9 +93,11 @@ TEST(GuardAttacks, NoneSucceedsUnderPiorchExec) {
       pclose(shell);
     EXPECT_NE(output.find("all done"), std::string::npos) << output;
     EXPECT_EQ(output.find("READ THE SUPERVISOR"), std::string::npos) << names;
-    std::string planted = w.planted();
-    if (const auto at = planted.find("way/x.conf\n"); at != std::string::npos)
-      planted.erase(at, 11); // a name that only the tests' own rules protect
+    std::istringstream all(w.planted());
+    std::string planted;
+    for (std::string line; std::getline(all, line);)
+      if (line.find("x.conf") == std::string::npos) // only the tests' own rules protect it
+        planted += line + "\n";
     EXPECT_EQ(planted, "") << names << "\n" << output;
     EXPECT_EQ(host_git(w), "") << names;
   }

@@ -103,6 +103,34 @@ q = m.Pipe(); os.symlink("a", "b"); os.replace("b", "c"); os.makedirs("x/y/z")')
         fs.promises.appendFile("e/b/c","y").then(()=>process.exit(fs.readFileSync("e/b/c")=="xy"?0:1))')sh");
 }
 
+// With a dependency that cargo clones by its own Git library, which writes settings directly.
+TEST(GuardEveryday, Rust) {
+  if (workspace(false).shell("cargo --version && cc --version", workspace::guard::off).status != 0)
+    GTEST_SKIP() << "there is no cargo, or no linker";
+  expect_works(R"sh(
+    export CARGO_HOME=$PWD/ch CARGO_NET_GIT_FETCH_WITH_CLI=false
+    crate() { mkdir -p $1/src; printf '[package]\nname = "%s"\nversion = "0.1.0"\n[dependencies]\n' $1 > $1/Cargo.toml; }
+    crate cloned; echo 'pub fn two() -> i32 { 2 }' > cloned/src/lib.rs; git -C cloned init -q
+    git -C cloned add .; git -C cloned commit -qm x
+    crate beside; echo 'pub fn forty() -> i32 { 40 }' > beside/src/lib.rs; crate app
+    echo 'fn main() { println!("{}", beside::forty() + cloned::two()); }' > app/src/main.rs
+    printf 'beside = { path = "../beside" }\ncloned = { git = "file://%s/cloned" }\n' $PWD >> app/Cargo.toml
+    cd app; cargo build -q; test "$(./target/debug/app)" = 42; touch src/main.rs; cargo build -q --offline
+    cargo clean -q; grep -q bare ../ch/git/db/cloned-*/config; rm -rf ../ch)sh");
+}
+
+TEST(GuardEveryday, Go) {
+  if (workspace(false).shell("go version", workspace::guard::off).status != 0)
+    GTEST_SKIP() << "there is no go";
+  expect_works(R"sh(
+    export GOCACHE=$PWD/gc GOPATH=$PWD/gp GOTOOLCHAIN=local GOPROXY=off GOFLAGS=-mod=mod
+    mkdir -p app/part; cd app; printf 'module example.org/app\n\ngo 1.19\n' > go.mod
+    printf 'package part\n\nfunc Answer() int { return 42 }\n' > part/part.go
+    printf 'package part\n\nimport "testing"\n\nfunc TestAnswer(t *testing.T) { if Answer() != 42 { t.Fail() } }\n' > part/part_test.go
+    printf 'package main\n\nimport "example.org/app/part"\n\nfunc main() { println(part.Answer()) }\n' > main.go
+    go build .; test "$(./app 2>&1)" = 42; go vet ./...; go test ./... > /dev/null)sh");
+}
+
 TEST(GuardEveryday, DebuggersOfOwnChildren) {
   if (has("strace"))
     expect_works("strace -f -o log -e trace=openat sh -c 'echo x > y'; grep -q y log");

@@ -1,9 +1,12 @@
 // Runs a command under the create guard alone: PID 1 of a plain bubblewrap sandbox, as
 // piorch-init is. For tests and benchmarks.
 //
-//   guard-run [--absent PATH | --directory PATH | --refusals FD | --off]... -- COMMAND...
+//   guard-run [--absent PATH | --directory PATH | --refusals FD | --off | --older-kernel]... --
+//     COMMAND...
 #include "sandbox/guard/supervisor.hpp"
+#include "tests/support/older_kernel.hpp"
 
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -38,7 +41,7 @@ void tell(void* context, const char* path, const char* rule) {
 int main(int argc, char** argv) {
   std::vector<rule> protect;
   static int refusals = -1;
-  bool off = false;
+  bool off = false, older = false;
   char* workspace = ::get_current_dir_name();
   const auto add = [&](rule_kind kind, const char* path) {
     const std::size_t base = std::strlen(workspace);
@@ -49,12 +52,16 @@ int main(int argc, char** argv) {
     const std::string_view option = argv[i];
     if (option == "--off") {
       off = true;
+    } else if (option == "--older-kernel") {
+      older = true;
     } else if (i + 1 == argc) {
       return 2;
     } else if (option == "--absent") {
       add(rule_kind::absent, argv[++i]);
     } else if (option == "--directory") {
       add(rule_kind::directory, argv[++i]);
+    } else if (option == "--plain") {
+      add(rule_kind::plain, argv[++i]);
     } else if (option == "--refusals") {
       refusals = std::atoi(argv[++i]);
     } else {
@@ -66,6 +73,8 @@ int main(int argc, char** argv) {
   argv += i + 1;
   if (refusals >= 0)
     ::fcntl(refusals, F_SETFD, FD_CLOEXEC);
+  if (older && !piorch::test::pretend_older_kernel())
+    return 125;
   ::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
   handoff h;
   if (!make_handoff(h))
@@ -75,7 +84,7 @@ int main(int argc, char** argv) {
     keep_capabilities(0);
     ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
     if (!off)
-      if (const int e = install_and_hand_over(h.command); e < 0) {
+      if (const int e = install_and_hand_over(h.command, {0, nullptr}); e < 0) {
         std::fprintf(stderr, "guard-run: install: %s\n", std::strerror(-e));
         ::_exit(125);
       }
@@ -96,5 +105,9 @@ int main(int argc, char** argv) {
   for (pid_t pid; (pid = ::waitpid(-1, &status, 0)) != command;)
     if (pid < 0 && errno != EINTR)
       return 125;
+  if (::kill(-1, SIGKILL) == 0)
+    while (::waitpid(-1, nullptr, 0) > 0 || errno == EINTR) {
+    }
+  end_supervisor();
   ::_exit(WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
 }

@@ -61,9 +61,11 @@ workspace::workspace(bool with_repository) {
   fs::create_directory(path_ / "real");
   fs::create_directory_symlink("real", path_ / "way");
   fs::create_symlink("nowhere", path_ / "dangling");
+  fs::create_directories(path_ / ".pi-subagents/artifacts");
   std::ofstream(path_ / "plain.txt") << "x";
   if (with_repository)
     fs::copy(repository(), path_ / "repo", fs::copy_options::recursive);
+  host_ = std::make_unique<watched_tree>(path_);
 }
 
 workspace::~workspace() {
@@ -108,11 +110,14 @@ workspace::outcome workspace::run(const std::vector<std::string>& command, guard
                                   "/tmp/guard-run"};
   if (g == guard::off)
     all.push_back("--off");
+  if (g == guard::interruptible)
+    all.push_back("--older-kernel");
   for (const char* name : {"/.env", "/.pi/settings.json", "/way/x.conf", "/.vscode"}) {
     all.push_back("--absent");
     all.push_back(ws + name);
   }
-  all.insert(all.end(), {"--directory", ws + "/.git", "--refusals", "3", "--"});
+  all.insert(all.end(), {"--directory", ws + "/.git", "--plain", ws + "/.pi-subagents",
+                         "--refusals", "3", "--"});
   all.insert(all.end(), command.begin(), command.end());
   std::vector<char*> arguments;
   for (auto& a : all)
@@ -166,6 +171,11 @@ workspace::outcome workspace::shell(const std::string& script, guard g, int inpu
   return run({"/bin/bash", "-c", script}, g, input);
 }
 
+const std::set<std::string>& workspace::seen() const {
+  seen_.merge(host_->names());
+  return seen_;
+}
+
 std::string workspace::planted() const {
   std::string out;
   const auto found = [&](const fs::path& what) { out += what.string() + "\n"; };
@@ -180,6 +190,19 @@ std::string workspace::planted() const {
     found(".git is no directory");
   if (is_name(path_ / "planted"))
     found("Git ran a program");
+
+  const auto must_be_plain = [&](const fs::path& p) {
+    struct stat it {};
+    if (::lstat(p.c_str(), &it) == 0 && !S_ISDIR(it.st_mode) && !S_ISREG(it.st_mode))
+      found(p);
+  };
+  must_be_plain(path_ / ".pi-subagents");
+  if (fs::is_directory(fs::symlink_status(path_ / ".pi-subagents")))
+    for (const auto& e : fs::recursive_directory_iterator(path_ / ".pi-subagents"))
+      must_be_plain(e.path());
+  for (const char* name : {".env", ".pi/settings.json", "real/x.conf", ".vscode"})
+    if (seen().count(name) != 0)
+      found(std::string(name) + " was there");
 
   const auto judge = [&](const fs::path& d) {
     if (is_name(d / "commondir") && text_of(d / "commondir") != "../..\n")

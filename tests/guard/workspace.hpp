@@ -1,7 +1,11 @@
 // A workspace for attacks, run with and without the guard, and judged from outside.
 #pragma once
 
+#include "tests/support/watched_tree.hpp"
+
 #include <filesystem>
+#include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -22,17 +26,22 @@ public:
     std::string output;   // stdout and stderr
     std::string refusals; // "path: rule" lines
   };
-  enum class guard { on, off };
-  // Protects .env, .vscode, .pi/settings.json and way/x.conf, and .git as a directory. `input`
+  enum class guard { on, off, interruptible }; // the last one as before Linux 5.19
+  // Protects .env, .vscode, .pi/settings.json and way/x.conf, .git as a directory, and
+  // .pi-subagents, in which only files and directories come into being. `input`
   // becomes the standard input; nothing if negative.
   outcome run(const std::vector<std::string>& command, guard g, int input = -1) const;
   outcome shell(const std::string& script, guard g = guard::on, int input = -1) const;
 
-  // What is there that must not be, one line each; empty if nothing.
+  // What is there that must not be, or was there for a moment, one line each; empty if nothing.
   std::string planted() const;
+  // All names that the host has seen appear in the directories of the beginning.
+  const std::set<std::string>& seen() const;
 
 private:
   std::filesystem::path path_;
+  std::unique_ptr<watched_tree> host_;
+  mutable std::set<std::string> seen_;
 };
 
 std::string bin(const std::string& program); // of this build

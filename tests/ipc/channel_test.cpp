@@ -24,8 +24,8 @@ protected:
     int closes = 0;
     std::function<void()> on_credit;
     std::function<void(std::size_t)> on_stream;
-    void start(boost::asio::io_context& io, unique_fd fd) {
-      line = channel::make(io, std::move(fd));
+    void start(boost::asio::io_context& on, unique_fd fd) {
+      line = channel::make(on, std::move(fd));
       line->start({[this](frame f) {
                      if (is_stream(f.type)) {
                        streamed += f.payload.size();

@@ -295,6 +295,64 @@ TEST(IpcClient, TakesNotificationsAndQuestionsWhileItWaitsForAnAnswer) {
   EXPECT_EQ(others, (std::vector<std::string>{"note", "ask"}));
 }
 
+TEST(IpcClient, KeepsWhatComesBeforeAnAnswerForWhoeverReadsNext) {
+  auto [a, b] = socket_pair();
+  client peer(std::move(a));
+  const auto first = peer.request(session_status_params{"x"});
+  // The answer to another request of ours, a question, then what call() waits for.
+  const std::string lines = "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"n\":1}}\n"
+                            "{\"jsonrpc\":\"2.0\",\"id\":\"q\",\"method\":\"ask\",\"params\":{}}\n"
+                            "{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":{\"n\":2}}\n";
+  ASSERT_EQ(::write(b.get(), lines.data(), lines.size()), static_cast<ssize_t>(lines.size()));
+  auto got = peer.call(session_status_params{"y"}, 5s);
+  ASSERT_TRUE(got);
+  EXPECT_EQ((*got)["n"], 2);
+  auto kept = peer.receive(client::clock::now());
+  ASSERT_TRUE(kept && kept->what == client::incoming::kind::message);
+  const auto answer = client::answer_to(first, kept->message);
+  ASSERT_TRUE(answer && *answer);
+  EXPECT_EQ((**answer)["n"], 1);
+  auto also = client::receive_any({&peer}, client::clock::now());
+  ASSERT_TRUE(also.what && also.what->what == client::incoming::kind::message);
+  EXPECT_EQ(also.what->message.method, "ask");
+}
+
+TEST(IpcClient, TakesTheNextMessageOfAnyConnection) {
+  auto [a, x] = socket_pair();
+  auto [b, y] = socket_pair();
+  client one(std::move(a)), two(std::move(b));
+  const std::vector<client*> both{&one, &two};
+  const std::string note = "{\"jsonrpc\":\"2.0\",\"method\":\"note\",\"params\":{}}\n";
+  const auto soon = [] { return client::clock::now() + 5s; };
+  using kind = client::incoming::kind;
+
+  ASSERT_EQ(::write(y.get(), (note + note).data(), 2 * note.size()),
+            static_cast<ssize_t>(2 * note.size()));
+  for (int i = 0; i < 2; ++i) { // the second one is in the buffer already
+    auto in = client::receive_any(both, soon());
+    EXPECT_EQ(in.index, 1u);
+    ASSERT_TRUE(in.what && in.what->what == kind::message);
+  }
+  // Waiting writes what is queued.
+  one.request(session_status_params{});
+  EXPECT_EQ(client::receive_any(both, client::clock::now()).what->what, kind::too_late);
+  char request[256];
+  EXPECT_GT(::recv(x.get(), request, sizeof request, MSG_DONTWAIT), 0);
+
+  int ends[2];
+  ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
+  unique_fd in_end(ends[0]), out_end(ends[1]);
+  ASSERT_EQ(::write(out_end.get(), "x", 1), 1);
+  auto other = client::receive_any(both, soon(), {{-1, POLLIN, 0}, {in_end.get(), POLLIN, 0}});
+  EXPECT_EQ(other.what->what, kind::woken);
+  EXPECT_EQ(other.index, 3u);
+
+  x.reset();
+  auto lost = client::receive_any(both, soon());
+  EXPECT_EQ(lost.index, 0u);
+  EXPECT_FALSE(lost.what);
+}
+
 TEST(IpcClient, ReadsWhileItWritesSoThatNeitherSideWaitsForTheOther) {
   auto [a, b] = socket_pair();
   client peer(std::move(a));

@@ -1,7 +1,6 @@
 // The event log, its reader and the journal, on a real file system.
 #include "orchestration/journal.hpp"
 
-#include "orchestration/event_buffer.hpp"
 #include "orchestration/json_text.hpp"
 #include "orchestration/session_events.hpp"
 #include "tests/support/temp_dir.hpp"
@@ -207,6 +206,26 @@ TEST_F(Journal, AFailedWriteIsToldAndLeavesAMarker) {
             1);
 }
 
+TEST_F(Journal, WhatIsLostUntilTheEndIsToldAtTheEnd) {
+  auto log = small_log(1, 10 << 20);
+  ASSERT_TRUE(log);
+  ::signal(SIGXFSZ, SIG_IGN);
+  rlimit old;
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &old), 0);
+  rlimit tight = old;
+  tight.rlim_cur = 2000;
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &tight), 0);
+  for (int i = 1; i <= 40; ++i)
+    log->append(t0, text_event(i, 60));
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &old), 0);
+  log->close(t0);
+  EXPECT_EQ(*open().last_seq(id_of(1)), 40u);
+  auto r = *open().follow(id_of(1), 1);
+  const auto all = read_all(r);
+  expect_complete(all, 1, 40);
+  EXPECT_EQ(all.back()["event"]["type"], "gap");
+}
+
 TEST_F(Journal, TheDocumentIsReplacedAsAWhole) {
   auto j = open();
   auto d = document(1);
@@ -373,21 +392,4 @@ TEST_F(Journal, RefusesADirectoryOfSomebodyElse) {
   fs::create_directories(root);
   ASSERT_EQ(::chown(root.c_str(), 12345, 12345), 0);
   EXPECT_FALSE(journal::open(root));
-}
-
-TEST(EventBuffer, GivesPagesUntilTheyAreTooOld) {
-  event_buffer b(1000);
-  EXPECT_TRUE(b.page(1));
-  for (std::uint64_t i = 1; i <= 100; ++i)
-    b.push(std::make_shared<const logged_event>(logged_event{i, std::string(100, 'x')}));
-  EXPECT_FALSE(b.page(1));
-  EXPECT_FALSE(b.page(90));
-  ASSERT_TRUE(b.page(91));
-  EXPECT_EQ(b.page(91)->size(), 10u);
-  EXPECT_EQ(b.page(95, 250)->size(), 3u);
-  EXPECT_EQ(b.page(95, 250)->front()->seq, 95u);
-  EXPECT_TRUE(b.page(101)->empty());
-  EXPECT_TRUE(b.page(5000)->empty());
-  b.push(std::make_shared<const logged_event>(logged_event{101, std::string(5000, 'x')}));
-  EXPECT_EQ(b.page(101)->size(), 1u) << "the newest always stays";
 }

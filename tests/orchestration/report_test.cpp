@@ -121,4 +121,17 @@ TEST(Providers, Explanations) {
   EXPECT_NE(e.find("\"allowedLocalPorts\": [9]"), std::string::npos);
   e = explain_model_error("Connection error.", "builtin/m", all);
   EXPECT_NE(e.find("provider builtin"), std::string::npos);
+  const auto denied = denied_endpoint(
+      R"({"host":"api.vendor.example.org","port":443,"decision":"deny","source":"noApprover"})");
+  e = explain_model_error("Connection error.", "builtin/m", all, denied);
+  EXPECT_NE(e.find("provider builtin at api.vendor.example.org:443"), std::string::npos) << e;
+  EXPECT_NE(e.find("\"allowedDomains\": [\"api.vendor.example.org:443\"]"), std::string::npos);
+  e = explain_model_error("Connection error.", "near/m", all, denied);
+  EXPECT_NE(e.find("\"allowedLocalPorts\": [9]"), std::string::npos) << e;
+}
+
+TEST(Providers, WhatWasDenied) {
+  for (auto no : {"", "{}", R"({"host":"a.example.org","port":443,"decision":"allow"})",
+                  R"({"host":"a.example.org","port":0,"decision":"deny"})"})
+    EXPECT_EQ(denied_endpoint(no).host, "") << no;
 }

@@ -150,11 +150,32 @@ TEST(WorkerLaunch, AgentFiles) {
   ASSERT_TRUE(l);
   ASSERT_EQ(l->agent_files.size(), 2u);
   EXPECT_EQ(l->agent_files[0].text, "{\"defaultModel\":\"m\",\"defaultProvider\":\"fake\"}\n");
-  EXPECT_EQ(l->agent_files[1].text, user.models_json);
+  EXPECT_EQ(l->agent_files[1].text, user.models_json + "\n");
   ASSERT_EQ(l->providers.size(), 1u);
   EXPECT_EQ(l->providers[0].port, 9);
   EXPECT_EQ(minimal_settings("not json"), "{}\n");
   EXPECT_EQ(minimal_settings("{\"defaultModel\":7}"), "{}\n");
+}
+
+TEST(WorkerLaunch, OfCredentialsOnlyThoseOfItsProvider) {
+  agent_settings user;
+  user.settings_json = R"({"defaultProvider":"b"})";
+  user.auth_json = R"({"a":{"key":"ka"},"b":{"key":"kb"},"router":{"key":"kr"}})";
+  user.models_json = R"({"providers":{"a":{"apiKey":"ma"},"local":{"apiKey":"ml"}}})";
+  const auto for_model = [&](const char* model) {
+    const auto out = only_provider(user, model);
+    return out.auth_json + out.models_json;
+  };
+  EXPECT_EQ(for_model("a/x"),
+            "{\"a\":{\"key\":\"ka\"}}\n{\"providers\":{\"a\":{\"apiKey\":\"ma\"}}}\n");
+  EXPECT_EQ(for_model("local/x:high"), "{}\n{\"providers\":{\"local\":{\"apiKey\":\"ml\"}}}\n");
+  EXPECT_EQ(for_model(""), "{\"b\":{\"key\":\"kb\"}}\n{\"providers\":{}}\n") << "the default one";
+  // Whose it is, is not certain: all.
+  const auto all = user.auth_json + user.models_json;
+  EXPECT_EQ(for_model("anthropic/opus"), all) << "it may be the router's";
+  EXPECT_EQ(for_model("a"), all) << "a pattern";
+  user.auth_json = "// not JSON";
+  EXPECT_EQ(only_provider(user, "a/x").auth_json, user.auth_json) << "Pi says so itself";
 }
 
 TEST(AgentSettings, ReadsWhatIsThere) {

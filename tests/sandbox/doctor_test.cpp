@@ -138,6 +138,11 @@ TEST(SandboxDoctor, WhatIsWrongAndHowToFixIt) {
        "kernel", "openat2 is missing", "seccomp=unconfined"},
       {"no notification", true, [](auto& m) { m.facilities[1].error = EINVAL; }, verdict::warning,
        "kernel", "seccomp notification is missing", "use Linux 5.19"},
+      {"older notification", false,
+       [](auto& m) {
+         m.facilities.push_back({"uninterrupted notification", "so", "5.19", EINVAL, false});
+       },
+       verdict::warning, "kernel", "uninterrupted notification is missing: so", "use Linux 5.19"},
       {"notification taken", false, [](auto& m) { m.facilities[1].error = EBUSY; }, verdict::failed,
        "kernel", "seccomp notification is taken by another program", "outside of LXD"},
       {"configuration", true, [](auto& m) { m.settings_error = "/x: network: no"; },
@@ -152,6 +157,22 @@ TEST(SandboxDoctor, WhatIsWrongAndHowToFixIt) {
        verdict::warning, "runtime directory", "somebody else's", "mv /run/user/1000/piorch"},
       {"state directory", true, [](auto& m) { m.state.error = "a file"; }, verdict::warning,
        "state directory", "a file", "mv "},
+      {"no directory for the runtime directory", true,
+       [](auto& m) {
+         m.runtime = {"/run/user/1000/piorch", "not there", true, "/run/user/1000"};
+       },
+       verdict::warning, "runtime directory", "not there",
+       "make it: mkdir -p -m 700 /run/user/1000"},
+      {"runtime directory that cannot be made", true,
+       [](auto& m) {
+         m.runtime = {"/run/piorch", "not permitted", true, ""};
+       },
+       verdict::warning, "runtime directory", "not permitted", "export XDG_RUNTIME_DIR="},
+      {"state directory that cannot be made", true,
+       [](auto& m) {
+         m.state = {"/piorch", "not permitted", true, ""};
+       },
+       verdict::warning, "state directory", "not permitted", "export XDG_STATE_HOME="},
       {"Node.js", true, [](auto& m) { m.node = ""; }, verdict::warning, "Node.js", "no node",
        "install nodejs"},
       {"Node.js inside", true, [](auto& m) { m.node_version = ""; }, verdict::warning, "Node.js",
@@ -159,6 +180,13 @@ TEST(SandboxDoctor, WhatIsWrongAndHowToFixIt) {
       {"Pi", true, [](auto& m) { m.pi = ""; }, verdict::warning, "Pi", "no pi", "npm install -g"},
       {"processes of root", true, [](auto& m) { m.limits = judge_limits("6.1", true, true); },
        verdict::warning, "limit of processes", "not enforced", "ordinary user"},
+      {"few processes of root", true,
+       [](auto& m) {
+         m.limits = judge_limits("6.14", true, true);
+         m.processes = 5;
+       },
+       verdict::warning, "limit of processes", "301, the least that pid_max can be; 5 was asked",
+       "limits.processes to 301"},
       {"memory", true, [](auto& m) { m.limits = judge_limits("6.14", true, false); },
        verdict::warning, "limit of memory", "each process", "systemd-run --user --scope"},
       {"no filter", true,

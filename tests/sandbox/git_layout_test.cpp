@@ -113,7 +113,7 @@ TEST_F(SandboxGitLayout, PointersThatAreNone) {
 
 TEST_F(SandboxGitLayout, NamesThroughWhichGitRunsPrograms) {
   const std::string git = at("repo/.git");
-  EXPECT_THAT(names(protect_git_dir(git), false),
+  EXPECT_THAT(names(protect_git_dir(git, at("repo")), false),
               IsSupersetOf({"hooks", "config.worktree", "commondir"}));
   write_file(git + "/hooks/pre-commit", "");
   write_file(git + "/modules/a/HEAD", "");
@@ -124,7 +124,7 @@ TEST_F(SandboxGitLayout, NamesThroughWhichGitRunsPrograms) {
   write_file(git + "/modules/with/slash/config.worktree", "");
   write_file(git + "/worktrees/t/commondir", "");
   write_file(git + "/worktrees/t/gitdir", "");
-  EXPECT_THAT(names(protect_git_dir(git), true),
+  EXPECT_THAT(names(protect_git_dir(git, at("repo")), true),
               IsSupersetOf({"hooks", "modules/a/hooks", "modules/a/modules/inner/hooks",
                             "modules/with/slash/config.worktree", "worktrees/t/commondir",
                             "worktrees/t/gitdir"}));
@@ -135,7 +135,7 @@ TEST_F(SandboxGitLayout, EndlessModulesEnd) {
   for (int i = 0; i < 60; ++i)
     path += "/modules/m";
   fs::create_directories(path);
-  protect_git_dir(at("repo/.git")); // a bound, not a crash
+  protect_git_dir(at("repo/.git"), at("repo")); // a bound, not a crash
 }
 
 } // namespace

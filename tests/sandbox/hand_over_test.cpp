@@ -55,6 +55,39 @@ TEST(SandboxHandOver, ComesOutAsItWentIn) {
   EXPECT_THAT(out->settings.network.allowed_local_ports, testing::ElementsAre(3000));
 }
 
+TEST(SandboxHandOver, WhatMayRunOnTheHostGoesWithIt) {
+  hand_over in;
+  in.host.emplace();
+  in.host->job.arguments = {"tmux", "a\xff b", ""};
+  in.host->job.environment = {"A=\xfe"};
+  in.host->job.directory = "/w\xff";
+  in.host->shown = "tmux 'a\xff b' ''";
+  in.host->variables = "B=1";
+  in.host->prefix = "tmux";
+  in.host->signal_mask = std::uint64_t{1} << 63;
+  in.host->ignored_signals = 2;
+  in.host->input_offset = 7;
+  in.host->stderr_from = null_device();
+  const auto job = in.host->job;
+  const auto shown = in.host->shown;
+  auto file = send(in);
+  ASSERT_TRUE(file) << file.failed().text;
+  auto out = receive(file->release());
+  ASSERT_TRUE(out && out->host);
+  EXPECT_EQ(out->bwrap, -1);
+  EXPECT_EQ(out->host->job.arguments, job.arguments);
+  EXPECT_EQ(out->host->job.environment, job.environment);
+  EXPECT_EQ(out->host->job.directory, job.directory);
+  EXPECT_EQ(out->host->shown, shown);
+  EXPECT_EQ(out->host->variables, "B=1");
+  EXPECT_EQ(out->host->prefix, "tmux");
+  EXPECT_EQ(out->host->signal_mask, std::uint64_t{1} << 63);
+  EXPECT_EQ(out->host->ignored_signals, 2u);
+  EXPECT_EQ(out->host->input_offset, 7);
+  EXPECT_TRUE(out->host->stderr_from);
+  EXPECT_FALSE(out->host->stderr_to);
+}
+
 TEST(SandboxHandOver, AnythingElseIsRefused) {
   for (const char* text : {"", "{", "[]", "42", "{} trailing"}) {
     ipc::unique_fd fd(::memfd_create("x", MFD_CLOEXEC));

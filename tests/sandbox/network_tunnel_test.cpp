@@ -186,22 +186,6 @@ TEST_F(SandboxNetworkTunnel, SlowWritersAreServedByteByByteAndHoldNothing) {
   expect_rest();
 }
 
-// Half a minute, so not in every run.
-TEST_F(SandboxNetworkTunnel, AHeadThatNeverEndsIsGivenUp) {
-  if (!std::getenv("PIORCH_LONG"))
-    GTEST_SKIP() << "PIORCH_LONG is not set";
-  start({"www.example.org"});
-  auto p = http();
-  const auto began = std::chrono::steady_clock::now();
-  p.send("CONNECT www.exa");
-  do
-    p.some();
-  while (p.last_error() == EAGAIN); // ten seconds each
-  EXPECT_LT(std::chrono::steady_clock::now() - began, limits::http_head_time + 5s);
-  p.close();
-  expect_rest();
-}
-
 // Bytes that depend on their place, so that nothing can be lost, doubled or swapped.
 void pattern(std::string& block, std::uint64_t at) {
   for (std::size_t i = 0; i + 8 <= block.size(); i += 8) {

@@ -74,7 +74,7 @@ TEST(SandboxPlan, InnerMountsBelongToTheInnermostTree) {
 TEST(SandboxPlan, DirectoriesAboveAProtectedPathAreLeftToTheGuard) {
   policy p = example();
   for (rule& r : p.rules)
-    r.above = r.path == "/home/u/w/a";
+    r.by_guard = r.path == "/home/u/w/a";
   p.rules.push_back({access::pin, "/home/u/w/.git", {}, "the repository", true});
   const std::vector<std::string> trees{"/home/u/w", "/home/u/w/sub/git"};
   EXPECT_THAT(plan_inner(p, trees, true),
@@ -86,7 +86,10 @@ TEST(SandboxPlan, DirectoriesAboveAProtectedPathAreLeftToTheGuard) {
 std::vector<std::string> listed(const policy& p) {
   std::vector<std::string> out;
   for (const guarded_name& g : guarded_names(p, {p.workspace}))
-    out.push_back((g.kind == init::guard_kind::absent ? "name " : "directory ") +
+    out.push_back((g.kind == init::guard_kind::absent      ? "name "
+                   : g.kind == init::guard_kind::directory ? "directory "
+                   : g.kind == init::guard_kind::plain     ? "plain "
+                                                           : "kept ") +
                   g.path.substr(g.tree_bytes));
   return out;
 }
@@ -102,7 +105,8 @@ TEST(SandboxGuardedNames, WhatIsInGitDirectoriesIsNotListedButWhatLeadsToThemIs)
              {access::protect, "/w/lib/.git/hooks", {}, "", true, true},
              {access::protect, "/w/.git", {}, "", false},
              {access::protect, "/w/.pi/settings.json", {}, "", false}};
-  EXPECT_THAT(listed(p), ElementsAre("name /a/.env", "name /.pi/settings.json", "directory /lib",
+  EXPECT_THAT(listed(p), ElementsAre("plain /.pi-subagents", "plain /.pi/subagents", "name /a/.env",
+                                     "name /.pi/settings.json", "directory /lib",
                                      "directory /lib/.git", "directory /.git"));
   p.rules.push_back({access::protect, "/w/.git", {}, "a pointer", true});
   EXPECT_THAT(listed(p), testing::Contains("name /.git"));
@@ -117,6 +121,21 @@ TEST(SandboxGuardedNames, NothingInTheWorkspaceTakesANameOffTheList) {
   p.rules = {{access::write, p.workspace, {}, "", true},
              {access::protect, p.workspace + "/.env", {}, "", false}};
   EXPECT_THAT(listed(p), testing::Contains("name /.env"));
+}
+
+// The host follows links in the directories of a worker's run.
+TEST(SandboxGuardedNames, ADirectoryThatTheHostWritesTooStaysPlain) {
+  policy p;
+  p.workspace = "/w";
+  p.rules = {{access::write, "/w", {}, "", true},
+             {access::write, "/run/mine", {}, "", true},
+             {access::write, "/other", {}, "", true}};
+  p.rules[1].plain = true;
+  std::vector<std::string> plain;
+  for (const guarded_name& g : guarded_names(p, {"/w", "/run/mine", "/other"}))
+    if (g.kind == init::guard_kind::plain)
+      plain.push_back(g.path);
+  EXPECT_THAT(plain, ElementsAre("/w/.pi-subagents", "/w/.pi/subagents", "/run/mine"));
 }
 
 TEST(SandboxPlan, WithoutAPrivateDirectoryNothingElseIsWritable) {

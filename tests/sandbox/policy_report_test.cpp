@@ -65,6 +65,10 @@ TEST(SandboxPolicyReport, SaysWhetherAbsentNamesAreProtected) {
   EXPECT_THAT(policy_text(r, false), Not(HasSubstr("no command is started")));
   EXPECT_EQ(json::parse(policy_json(r))["createGuard"], true);
   EXPECT_EQ(json::parse(policy_json(r))["createGuardProblem"], nullptr);
+  EXPECT_EQ(json::parse(policy_json(r))["createGuardMode"], "full");
+  r.guard_interruptible = true;
+  EXPECT_THAT(policy_text(r, false), HasSubstr("this kernel (before 5.19)"));
+  EXPECT_EQ(json::parse(policy_json(r))["createGuardMode"], "replay");
 }
 
 // The guard lets `git init` make it, and nothing else.
@@ -163,6 +167,20 @@ TEST(SandboxFacilities, HowLimitsHold) {
   EXPECT_EQ(judge_limits("5.19", false, false).memory, memory::each_process);
   EXPECT_EQ(judge_limits("nonsense", false, true).processes, processes::user_limit);
   EXPECT_EQ(judge_limits("5.19", false, true).memory, memory::group);
+}
+
+TEST(SandboxFacilities, ALimitThatCannotBeHeldIsNamed) {
+  const auto of_root = judge_limits("6.14", true, true);
+  EXPECT_THAT(describe_processes(of_root, 300), HasSubstr("301, the least that pid_max can be; "
+                                                          "300 was asked for"));
+  EXPECT_THAT(describe_processes(of_root, 301), Not(HasSubstr("asked")));
+  EXPECT_THAT(describe_processes(judge_limits("6.14", false, true), 5), Not(HasSubstr("asked")));
+  policy_report r = example();
+  r.limits = of_root;
+  r.rules.settings.limits.processes = 5;
+  EXPECT_THAT(policy_text(r, false), HasSubstr("5 was asked for"));
+  EXPECT_THAT(std::string(json::parse(policy_json(r))["limits"]["processesEnforcedBy"]),
+              HasSubstr("5 was asked for"));
 }
 
 std::string process_status() {

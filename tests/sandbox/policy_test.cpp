@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 namespace piorch::sandbox {
 namespace {
@@ -60,6 +61,19 @@ protected:
   policy_inputs in;
 };
 
+TEST_F(SandboxPolicy, PisAndOurOwnDirectoriesAreHiddenWhereverTheyAre) {
+  in.agent_dir = at("pi");
+  in.state_dir = at("state");
+  for (const std::string& path : {in.agent_dir, in.state_dir})
+    fs::create_directories(path);
+  EXPECT_THAT(paths(make(), access::hide), ElementsAre(at("home"), at("pi"), at("state")));
+  in.extras.own = {{in.agent_dir, "agent", "a worker's own"}};
+  in.additional_read = {in.state_dir};
+  EXPECT_THAT(paths(make(), access::hide), ElementsAre(at("home"))) << "own, and asked for";
+  in.agent_dir = "/";
+  EXPECT_THAT(refusal(in.workspace), HasSubstr("PI_CODING_AGENT_DIR"));
+}
+
 TEST_F(SandboxPolicy, TheHomeIsHiddenAndTheWorkspaceIsWritable) {
   write_file(at("home/.gitconfig"), "");
   const policy p = make();
@@ -98,6 +112,16 @@ TEST_F(SandboxPolicy, DirectoriesThatMustNotBeAWorkspace) {
   EXPECT_THAT(refusal(at("gone")), HasSubstr("no such directory"));
   write_file(at("file"), "");
   EXPECT_THAT(refusal(at("file")), HasSubstr("not a directory"));
+}
+
+// Who may not write there can still work there: it is read-only for the command, too.
+TEST_F(SandboxPolicy, NorOneOfTheSystemForWhoMayWriteThere) {
+  for (const char* path : {"/etc", "/etc/default", "/usr/share", "/var", "/run"})
+    if (::access(path, W_OK) == 0)
+      EXPECT_THAT(refusal(path), HasSubstr("cannot be the workspace: programs and set")) << path;
+    else
+      EXPECT_EQ(refusal(path), "accepted") << path;
+  EXPECT_EQ(refusal("/usr/src"), "accepted");
 }
 
 TEST_F(SandboxPolicy, AHomeThatIsTheRootCannotBeHidden) {

@@ -34,6 +34,9 @@ TEST(SandboxReport, EveryKeyOfTheContractOnOneLine) {
   EXPECT_EQ(j["network"][0]["source"], "policy");
   EXPECT_EQ(j["refusedPaths"][0]["path"], ".env");
   EXPECT_FALSE(j.contains("error"));
+  EXPECT_FALSE(j.contains("ranOnHost"));
+  r.ran_on_host = true;
+  EXPECT_EQ(json::parse(report_json(r))["ranOnHost"], true);
 }
 
 TEST(SandboxReport, NothingInItDrivesATerminal) {

@@ -125,4 +125,15 @@ private:
   int port_ = 0;
 };
 
+// Whether Pi is there; installs it if it is not, once.
+inline bool pi_installed() {
+  static const bool installed = [] {
+    const std::string source = PIORCH_SOURCE_DIR;
+    return std::filesystem::exists(pi_rig::bin() / "pi") ||
+           std::system(
+               ("'" + source + "/tools/ci/pi-install' '" + source + "/build/pi'").c_str()) == 0;
+  }();
+  return installed;
+}
+
 } // namespace piorch::test

@@ -129,7 +129,9 @@ public:
   static std::string line(const std::string& text) { return text.substr(0, text.find('\n')); }
 
   // A private orchestrator, connected; ends with `pid` or when the client is gone.
-  ipc::client connect_private(pid_t& pid) const {
+  // `before` runs in its process first.
+  ipc::client connect_private(
+      pid_t& pid, bool approves = false, const std::function<void()>& before = [] {}) const {
     int ends[2];
     if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
       throw std::runtime_error("socketpair");
@@ -139,13 +141,14 @@ public:
       ::dup2(ends[1], 1);
       for (const auto& [key, value] : environment())
         ::setenv(key.c_str(), value.c_str(), 1);
+      before();
       ::execl(PIORCH_BUILD_DIR "/bin/piorch", "piorch", "serve", "--stdio", nullptr);
       ::_exit(99);
     }
     ::close(ends[1]);
     ipc::client c{ipc::unique_fd(ends[0])};
-    if (auto hello =
-            c.call(ipc::initialize_params{1, "test", "1", false}, std::chrono::milliseconds(20000));
+    if (auto hello = c.call(ipc::initialize_params{1, "test", "1", approves},
+                            std::chrono::milliseconds(20000));
         !hello)
       throw std::runtime_error(hello.failed().text);
     return c;

@@ -1,6 +1,7 @@
 // The program itself, started as a person would.
 #include "tests/tools/cli.hpp"
 
+#include <algorithm>
 #include <cstdlib>
 #include <fcntl.h>
 #include <functional>
@@ -173,6 +174,24 @@ TEST_F(Cli, TheEnvironmentCannotPointElsewhere) {
   EXPECT_EQ(
       run("config check", "PI_CODING_AGENT_DIR=\"$PWD/evil\" XDG_CONFIG_HOME=\"$PWD/evil\"").out,
       "no configuration file: the defaults hold\n");
+}
+
+TEST_F(Cli, WithoutAPlaceForAnOrchestratorThereIsNone) {
+  for (const char* words : {"start x", "wait x", "status", "approvals", "approve x"}) {
+    const auto r = run(words, "XDG_RUNTIME_DIR=/nonexistent");
+    EXPECT_EQ(r.status, 4) << words << r.err;
+    EXPECT_NE(r.err.find("/nonexistent"), std::string::npos) << r.err;
+  }
+}
+
+TEST_F(Cli, AnEmptyWordIsNoWord) {
+  for (const char* words : {"approve ''", "why ''", "result ''", "follow ''", "config ''"}) {
+    const auto r = run(words);
+    EXPECT_EQ(r.status, 2) << words;
+    EXPECT_EQ(r.out, "");
+    EXPECT_EQ(std::count(r.err.begin(), r.err.end(), '\n'), 1) << r.err;
+  }
+  EXPECT_NE(run("approve ''").err.find("exactly one ID is expected"), std::string::npos);
 }
 
 } // namespace

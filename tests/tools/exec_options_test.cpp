@@ -50,7 +50,6 @@ TEST(CliExecOptions, ReadsEveryOption) {
                        "--env",
                        "A=2",
                        "--clear-env",
-                       "--no-ask",
                        "--ask",
                        "--shell",
                        "/bin/bash",
@@ -73,7 +72,7 @@ TEST(CliExecOptions, ReadsEveryOption) {
   EXPECT_EQ(o.report, "r.json");
   EXPECT_EQ(o.command_string, "echo \"$A\"\nexit 3");
   EXPECT_TRUE(o.argv.empty());
-  EXPECT_EQ(good({"--ask", "--no-ask", "--", "x"}).ask, ask_mode::never);
+  EXPECT_EQ(good({"--no-ask", "--", "x"}).ask, ask_mode::never);
 }
 
 TEST(CliExecOptions, CommandStringMayBeAnything) {
@@ -99,11 +98,11 @@ TEST(CliExecOptions, HelpNamesEveryOptionOfTheContract) {
 }
 
 TEST(CliExecOptions, Timeouts) {
-  const std::pair<const char*, int> good_ones[] = {
-      {"1", 1000}, {"0.001", 1}, {"0.5", 500}, {"2.25", 2250}, {"007", 7000}};
+  const std::pair<const char*, int> good_ones[] = {{"1", 1000},    {"0.001", 1},  {"0.5", 500},
+                                                   {"2.25", 2250}, {"007", 7000}, {".5", 500}};
   for (const auto& [text, ms] : good_ones)
     EXPECT_EQ(good({"--timeout", text, "--", "x"}).timeout, std::chrono::milliseconds(ms)) << text;
-  for (const char* text : {"", "0", "0.0", "-1", "+1", "1.", ".5", "1.2345", "1e3", "5s", " 1",
+  for (const char* text : {"", "0", "0.0", "-1", "+1", "1.", ".", ".0", "1.2345", "1e3", "5s", " 1",
                            "1 ", "inf", "nan", "0x10", "31536001", "99999999999999999999", "1.2.3"})
     EXPECT_FALSE(parse_exec_options({"--timeout", text, "--", "x"})) << text;
 }
@@ -122,6 +121,7 @@ TEST(CliExecOptions, RefusalsNameTheOptionAndWhatItAccepts) {
       {{"-c", "x", "--", "y"}, "not both"},
       {{"-c", "x", "-c", "y"}, "-c is given twice"},
       {{"-c"}, "missing an argument"},
+      {{"--ask", "--no-ask", "--", "x"}, "--ask and --no-ask exclude each other"},
       {{"--cwd", "--", "x"}, "put -- before"}, // "--" is the value here, as getopt has it
       {{"--cwd=", "--", "x"}, "--cwd is empty"},
       {{"--allow-read=", "--", "x"}, "--allow-read is empty"},
@@ -135,6 +135,9 @@ TEST(CliExecOptions, RefusalsNameTheOptionAndWhatItAccepts) {
       {{"--allow-local-port", "65536", "--", "x"}, "from 1 to 65535"},
       {{"--allow-local-port", "80,81", "--", "x"}, "from 1 to 65535"},
       {{"--allow-local-port", "-1", "--", "x"}, "from 1 to 65535"},
+      {{"--allow-local-port", "41080", "--", "x"}, "the sandbox's own proxy"},
+      {{"--env", "A B=c", "--", "x"}, "\"A B\" cannot be the name of a variable"},
+      {{"--report", "-", "--", "x"}, "a file is needed"},
       {{"--allow-domain", "*", "--", "x"}, "--allow-domain: \"*\" would allow every host"},
       {{"--allow-domain", "foo.*", "--", "x"}, "*.example.com"},
       {{"--deny-domain", "", "--", "x"}, "--deny-domain: \"\" is empty"},

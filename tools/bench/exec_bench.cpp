@@ -177,9 +177,13 @@ int main(int argc, char** argv) {
   std::vector<bench::way> compiling{{"outside", in_project(compile)},
                                     {"piorch exec", in_project(under_piorch(compile))}};
   bench::compare("A compile (includes start-up)", compiling, work_rounds, 0);
+  // Long enough that the start, which has a table of its own, does not decide.
   const std::vector<std::string> reading{
-      "sh", "-c", "find /usr/include /usr/share/doc -type f | head -20000 | xargs cat | md5sum"};
+      "sh", "-c",
+      "for i in 1 2 3; do find /usr/include /usr/share/doc -type f | head -20000 | xargs cat | "
+      "md5sum; done"};
   std::vector<bench::way> readers{{"outside", in_project(reading)},
                                   {"piorch exec", in_project(under_piorch(reading))}};
-  bench::compare("Reading 20 000 files (includes start-up)", readers, work_rounds, 0);
+  bench::compare("Reading 20 000 files three times (includes start-up)", readers,
+                 std::max(25, work_rounds), 0);
 }

@@ -51,7 +51,8 @@ inline double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-// Prints medians, minima and the ratio to the way named `base` (an index).
+// Prints medians, minima and the ratio to the way named `base` (an index): of the medians, and
+// the median of each round's own ratio, which a machine that is slower for a while does not move.
 inline void compare(const char* title, std::vector<way>& ways, int rounds, std::size_t base) {
   for (int round = 0; round < rounds; ++round)
     for (way& w : ways)
@@ -62,12 +63,16 @@ inline void compare(const char* title, std::vector<way>& ways, int rounds, std::
             std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin)
                 .count());
       }
-  std::printf("%s (%d rounds)\n%-44s %10s %10s %8s\n", title, rounds, "", "median ms", "min ms",
-              "ratio");
+  std::printf("%s (%d rounds)\n%-44s %10s %10s %8s %8s\n", title, rounds, "", "median ms", "min ms",
+              "ratio", "a round");
   const double unit = median(ways[base].ms);
-  for (way& w : ways)
-    std::printf("%-44s %10.2f %10.2f %8.2f\n", w.name.c_str(), median(w.ms),
-                *std::min_element(w.ms.begin(), w.ms.end()), median(w.ms) / unit);
+  for (way& w : ways) {
+    std::vector<double> ratios;
+    for (std::size_t i = 0; i < w.ms.size(); ++i)
+      ratios.push_back(w.ms[i] / ways[base].ms[i * static_cast<std::size_t>(w.every)]);
+    std::printf("%-44s %10.2f %10.2f %8.3f %8.3f\n", w.name.c_str(), median(w.ms),
+                *std::min_element(w.ms.begin(), w.ms.end()), median(w.ms) / unit, median(ratios));
+  }
   std::fflush(stdout);
 }
 

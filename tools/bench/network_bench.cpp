@@ -1,19 +1,26 @@
-// What the proxies cost: direct through loopback, CONNECT and SOCKS through a
-// gateway, side by side. The gateway runs in a process of its own, as in a broker,
-// between two network namespaces of this benchmark; the server stands behind a veth
-// pair. Needs root or user namespaces, and iproute2.
+// What the proxies cost: direct connections, CONNECT and SOCKS through a gateway, and
+// srt's proxies, in turns.
+//   network_bench [ROUNDS] [SRT]   SRT: the path of srt's executable, if there is one
+// The gateway runs in a process of its own, as in a broker, between two network namespaces
+// of this benchmark. The server of the proxies stands behind a veth pair (the policy lets nobody
+// dial an address of the host); that of the local ports on the host's loopback, so that their
+// relay, which is that of the proxies, has loopback on both sides like the direct way.
+// Needs root or user namespaces, and iproute2.
 #include "sandbox/network/gateway.hpp"
 #include "tests/support/name_server.hpp"
 #include "tests/support/netns.hpp"
 #include "tests/support/peer.hpp"
 
 #include <boost/asio/io_context.hpp>
+#include <boost/beast/core/detail/base64.hpp>
 
 #include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
+#include <functional>
 #include <netinet/tcp.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -26,6 +33,7 @@ using clock_type = std::chrono::steady_clock;
 
 constexpr std::size_t gib = 1u << 30;
 constexpr std::uint16_t bulk_port = 9000, short_port = 9001, hold_port = 9002;
+constexpr std::uint16_t local_ports = 100; // what is added inside to tell them from a direct one
 
 double seconds_since(clock_type::time_point t) {
   return std::chrono::duration<double>(clock_type::now() - t).count();
@@ -75,25 +83,39 @@ long rss_kib(pid_t pid) {
   return 0;
 }
 
-enum class way { direct, connect, socks };
-
-peer open(way w, std::uint16_t port) {
-  if (w == way::direct)
-    return connect_to("127.0.0.1", port);
-  if (w == way::connect) {
-    auto p = connect_to("127.0.0.1", 41080);
-    const int on = 1;
-    ::setsockopt(p.fd(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-    const auto to = "www.example.org:" + std::to_string(port);
-    p.send("CONNECT " + to + " HTTP/1.1\r\nHost: " + to + "\r\n\r\n");
-    std::string head; // 39 bytes of "HTTP/1.1 200 Connection established"
-    if ((head = p.exactly(39)).compare(9, 3, "200") != 0)
-      throw std::runtime_error("refused: " + head + p.all());
-    return p;
-  }
-  auto p = connect_to("127.0.0.1", 41081);
+void no_delay(peer& p) {
   const int on = 1;
   ::setsockopt(p.fd(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+}
+
+std::string base64(const std::string& in) {
+  std::string out(boost::beast::detail::base64::encoded_size(in.size()), '\0');
+  out.resize(boost::beast::detail::base64::encode(out.data(), in.data(), in.size()));
+  return out;
+}
+
+// `login` is for srt, whose proxy wants one.
+peer through_connect(std::uint16_t proxy, std::uint16_t port, const std::string& login = {}) {
+  auto p = connect_to("127.0.0.1", proxy);
+  no_delay(p);
+  const auto to = "www.example.org:" + std::to_string(port);
+  p.send("CONNECT " + to + " HTTP/1.1\r\nHost: " + to + "\r\n" +
+         (login.empty() ? "" : "Proxy-Authorization: Basic " + base64(login) + "\r\n") + "\r\n");
+  std::string head;
+  while (head.size() < 4 || head.compare(head.size() - 4, 4, "\r\n\r\n") != 0) {
+    const auto more = p.exactly(1);
+    if (more.empty())
+      throw std::runtime_error("refused: " + head);
+    head += more;
+  }
+  if (head.compare(9, 3, "200") != 0)
+    throw std::runtime_error("refused: " + head);
+  return p;
+}
+
+peer through_socks(std::uint16_t port) {
+  auto p = connect_to("127.0.0.1", 41081);
+  no_delay(p);
   p.send(std::string("\x05\x01\x00\x05\x01\x00\x03\x0fwww.example.org", 23) +
          static_cast<char>(port >> 8) + static_cast<char>(port & 0xff));
   if (p.exactly(12).substr(3, 1) != std::string(1, '\0'))
@@ -101,8 +123,28 @@ peer open(way w, std::uint16_t port) {
   return p;
 }
 
-double throughput(way w) { // MiB/s
-  auto p = open(w, bulk_port);
+// What any relay between two sockets can reach at most: no proxy, no policy, one
+// connection at a time, bytes that never leave the kernel.
+void bare_splice(const ipc::unique_fd& listener) {
+  constexpr std::size_t chunk = 256u << 10;
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0 || ::fcntl(ends[0], F_SETPIPE_SZ, chunk) < 0)
+    ::_exit(1);
+  for (;;) {
+    peer client(ipc::unique_fd(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC)));
+    peer server = connect_to("192.0.2.80", bulk_port);
+    for (ssize_t in; (in = ::splice(server.fd(), nullptr, ends[1], nullptr, chunk, 0)) > 0;)
+      for (ssize_t out; in > 0; in -= out)
+        if ((out = ::splice(ends[0], nullptr, client.fd(), nullptr, static_cast<std::size_t>(in),
+                            0)) <= 0)
+          ::_exit(1);
+  }
+}
+
+using opener = std::function<peer(std::uint16_t port)>;
+
+double throughput(const opener& open) { // MiB/s
+  auto p = open(bulk_port);
   std::string block(1 << 20, '\0');
   const auto begun = clock_type::now();
   std::size_t got = 0;
@@ -113,16 +155,16 @@ double throughput(way w) { // MiB/s
   return 1024 / seconds_since(begun);
 }
 
-double connections_per_second(way w) {
+double connections_per_second(const opener& open) {
   std::atomic<int> done{0};
   const auto begun = clock_type::now();
   std::vector<std::thread> threads;
   for (int i = 0; i < 16; ++i)
     threads.emplace_back([&] {
-      while (seconds_since(begun) < 2) {
-        auto p = open(w, short_port);
+      while (seconds_since(begun) < 1) {
+        auto p = open(short_port);
         p.exactly(1);
-        p.reset(); // no TIME_WAIT: 2 s would use up the ports
+        p.reset(); // no TIME_WAIT: two seconds would use up the ports
         ++done;
       }
     });
@@ -131,22 +173,89 @@ double connections_per_second(way w) {
   return done / seconds_since(begun);
 }
 
-double first_byte_ms(way w) {
-  std::vector<double> all;
-  for (int i = 0; i < 500; ++i) {
-    const auto begun = clock_type::now();
-    auto p = open(w, short_port);
-    p.exactly(1);
-    all.push_back(seconds_since(begun) * 1000);
-    p.reset();
-  }
+double median(std::vector<double> all) {
   std::sort(all.begin(), all.end());
   return all[all.size() / 2];
 }
 
+double first_byte_ms(const opener& open) {
+  std::vector<double> all;
+  for (int i = 0; i < 200; ++i) {
+    const auto begun = clock_type::now();
+    auto p = open(short_port);
+    p.exactly(1);
+    all.push_back(seconds_since(begun) * 1000);
+    p.reset();
+  }
+  return median(all);
+}
+
+struct figures {
+  double rate = 0, connections = 0, first = 0, cpu = 0;
+};
+
+figures measure(const opener& open, pid_t gateway) {
+  figures out;
+  const double before = gateway > 0 ? cpu_of(gateway) : 0;
+  out.rate = throughput(open);
+  if (gateway > 0)
+    out.cpu = cpu_of(gateway) - before;
+  out.connections = connections_per_second(open);
+  out.first = first_byte_ms(open);
+  return out;
+}
+
+// Inside srt: HTTP_PROXY is http://USER:PASSWORD@localhost:PORT, USER percent-encoded.
+int client_in_srt() {
+  const std::string proxy = std::getenv("HTTP_PROXY");
+  const auto begin = proxy.find("//") + 2, at = proxy.find('@');
+  std::string login;
+  for (std::size_t i = begin; i < at; ++i)
+    if (proxy[i] == '%') {
+      login += static_cast<char>(std::stoi(proxy.substr(i + 1, 2), nullptr, 16));
+      i += 2;
+    } else {
+      login += proxy[i];
+    }
+  const auto port = static_cast<std::uint16_t>(std::stoi(proxy.substr(proxy.rfind(':') + 1)));
+  const auto f = measure([&](std::uint16_t to) { return through_connect(port, to, login); }, 0);
+  std::printf("%f %f %f\n", f.rate, f.connections, f.first);
+  return 0;
+}
+
+// One round through srt in the network namespace `host`, whose names resolv.conf knows.
+figures round_in_srt(const char* srt, const netns& host, const std::string& dir) {
+  const pid_t child = process(host, [&] {
+    // Its proxy asks the system's resolver.
+    if (::unshare(CLONE_NEWNS) != 0 ||
+        ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
+        ::mount((dir + "/resolv.conf").c_str(), "/etc/resolv.conf", nullptr, MS_BIND, nullptr) != 0)
+      ::_exit(1);
+    const auto out = ::open((dir + "/figures").c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    ::dup2(out, 1);
+    const std::string settings = dir + "/srt.json";
+    const auto self = std::filesystem::read_symlink("/proc/self/exe").string() + " --client";
+    ::execl(srt, srt, "--settings", settings.c_str(), "-c", self.c_str(), nullptr);
+    ::_exit(127);
+  });
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  figures f;
+  std::ifstream in(dir + "/figures");
+  if (status != 0 || !(in >> f.rate >> f.connections >> f.first)) {
+    std::fputs("srt failed in this round (a transfer cut short, as a rule)\n", stderr);
+    return {};
+  }
+  return f;
+}
+
 } // namespace
 
-int main() {
+int main(int argc, char** argv) {
+  if (argc > 1 && std::string(argv[1]) == "--client")
+    return client_in_srt();
+  const int rounds = argc > 1 ? std::max(1, std::atoi(argv[1])) : 5;
+  const char* srt = argc > 2 ? argv[2] : nullptr;
   if (!netns::become_root()) {
     std::fputs("network_bench: no user namespaces here\n", stderr);
     return 1;
@@ -160,7 +269,8 @@ int main() {
 
   // Forks first: no thread may exist yet.
   process(outside, [] { serve("192.0.2.80"); });
-  process(inside, [] { serve("127.0.0.1"); }); // the direct path
+  process(inside, [] { serve("127.0.0.1"); });
+  process(host, [] { serve("127.0.0.1"); });
   process(outside, [] {
     boost::asio::io_context io{1};
     name_server dns(io, "192.0.2.53");
@@ -169,44 +279,80 @@ int main() {
   });
   inside.enter();
   auto http = listen_on("127.0.0.1", 41080), socks = listen_on("127.0.0.1", 41081);
+  auto local_bulk = listen_on("127.0.0.1", bulk_port + local_ports),
+       local_short = listen_on("127.0.0.1", short_port + local_ports);
   char name[] = "/tmp/piorch-bench-XXXXXX";
-  const std::string resolv_conf = std::string(::mkdtemp(name)) + "/resolv.conf";
-  std::ofstream(resolv_conf) << "nameserver 192.0.2.53\n";
+  const std::string dir = ::mkdtemp(name);
+  std::ofstream(dir + "/resolv.conf") << "nameserver 192.0.2.53\n";
+  std::ofstream(dir + "/srt.json")
+      << R"({"network":{"allowedDomains":["www.example.org"],"deniedDomains":[]},)"
+         R"("filesystem":{"denyRead":[],"allowWrite":[],"denyWrite":[]}})";
   const pid_t gateway = process(host, [&] {
     boost::asio::io_context io{1};
     sandbox::network::gateway_options options;
-    options.names.resolv_conf = resolv_conf;
+    options.names.resolv_conf = dir + "/resolv.conf";
     options.rules.allowed = {
         {{*config::parse_pattern("www.example.org", config::domain_list::allowed)}, "bench"}};
     sandbox::network::gateway g(io, options, {});
-    if (g.listen_http(std::move(http)) && g.listen_socks(std::move(socks)))
+    if (g.listen_http(std::move(http)) && g.listen_socks(std::move(socks)) &&
+        g.listen_local(std::move(local_bulk), bulk_port) &&
+        g.listen_local(std::move(local_short), short_port))
       io.run();
   });
+  const auto bare = listen_on("127.0.0.1", 41082);
+  process(host, [&] { bare_splice(bare); });
   ::sleep(1); // the servers are up
 
-  std::printf("%-8s %12s %12s %14s %14s\n", "way", "MiB/s", "CPU s/GiB", "connections/s",
-              "first byte ms");
-  for (const auto& [w, label] :
-       {std::pair{way::direct, "direct"}, {way::connect, "CONNECT"}, {way::socks, "SOCKS5"}}) {
-    std::vector<double> rates;
-    const double before = cpu_of(gateway);
-    for (int i = 0; i < 3; ++i)
-      rates.push_back(throughput(w));
-    std::sort(rates.begin(), rates.end());
-    const double cpu = (cpu_of(gateway) - before) / 3;
-    const double rate = connections_per_second(w), first = first_byte_ms(w);
-    std::printf("%-8s %12.0f %12.2f %14.0f %14.3f\n", label, rates[1], cpu, rate, first);
-    std::fflush(stdout);
+  struct way {
+    const char* name;
+    std::function<figures()> once;
+    std::vector<figures> all = {};
+  };
+  std::vector<way> ways{
+      {"direct, loopback",
+       [&] { return measure([](auto port) { return connect_to("127.0.0.1", port); }, 0); }},
+      {"direct, the proxies' way out",
+       [&] {
+         return host.in(
+             [&] { return measure([](auto port) { return connect_to("192.0.2.80", port); }, 0); });
+       }},
+      {"a bare splice loop",
+       [&] { return figures{throughput([](auto) { return connect_to("127.0.0.1", 41082); })}; }},
+      {"CONNECT",
+       [&] { return measure([](auto port) { return through_connect(41080, port); }, gateway); }},
+      {"SOCKS5", [&] { return measure(through_socks, gateway); }},
+      {"an allowed local port", [&] {
+         return measure(
+             [](auto port) {
+               return connect_to("127.0.0.1", static_cast<std::uint16_t>(port + local_ports));
+             },
+             gateway);
+       }}};
+  if (srt)
+    ways.push_back({"srt, CONNECT", [&] { return round_in_srt(srt, host, dir); }});
+  for (int i = 0; i < rounds; ++i)
+    for (auto& w : ways)
+      w.all.push_back(w.once());
+
+  std::printf("%-30s %8s %10s %14s %14s   (medians of %d rounds)\n", "way", "MiB/s", "CPU s/GiB",
+              "connections/s", "first byte ms", rounds);
+  for (const auto& w : ways) {
+    const auto middle = [&](double figures::*what) {
+      std::vector<double> values;
+      for (const auto& f : w.all)
+        values.push_back(f.*what);
+      return median(values);
+    };
+    std::printf("%-30s %8.0f %10.2f %14.0f %14.3f\n", w.name, middle(&figures::rate),
+                middle(&figures::cpu), middle(&figures::connections), middle(&figures::first));
   }
   const long empty = rss_kib(gateway);
   std::vector<peer> idle;
   for (int i = 0; i < 1000; ++i)
-    idle.push_back(open(way::connect, hold_port));
+    idle.push_back(through_connect(41080, hold_port));
   std::printf("memory per idle connection: %.1f KiB\n",
               static_cast<double>(rss_kib(gateway) - empty) / 1000);
   std::fflush(stdout);
-  ::unlink(resolv_conf.c_str());
-  ::rmdir(name);
-  ::signal(SIGTERM, SIG_IGN);
+  std::filesystem::remove_all(dir);
   ::_exit(0); // the children follow
 }

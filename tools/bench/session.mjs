@@ -1,11 +1,11 @@
 // What a session costs: the time from session.start to the first request that reaches the
 // model, beside an unsandboxed `pi --mode rpc` that does the same; the orchestrator's
-// memory; events to many followers. Needs build/bin/piorch and build/pi (tools/ci/pi-install).
+// memory; events to many followers. Needs build/bin/piorch, build/bin/followers_bench
+// (cmake -DPIORCH_BENCH=ON) and build/pi (tools/ci/pi-install).
 //   build/pi/bin/node tools/bench/session.mjs [--rounds N] [--followers N] [--events N]
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
-import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
@@ -117,42 +117,35 @@ await call("session.stop", { all: true });
 
 // --- followers ---
 const villain = { ...env, PATH: `${at("villain")}:${env.PATH}` };
-const { session } = await start("hello", { env: villain });
-await call("session.wait", { sessionId: session.id });
 const wanted = Number(values.events);
-const followers = Number(values.followers);
-let gaps = 0;
-const all = [];
-for (let i = 0; i < followers; ++i) {
-  const socket = connect(at(`run/piorch/serve-${serve.pid}.sock`));
-  socket.write(JSON.stringify({ jsonrpc: "2.0", id: 1, method: "initialize", params: hello }) + "\n");
-  socket.write(JSON.stringify({ jsonrpc: "2.0", id: 2, method: "session.follow", params: { sessionId: session.id, from: 1 } }) + "\n");
-  all.push(
-    new Promise((done) => {
-      let last = 0, begun = 0, seen = 0, rest = "";
-      socket.setEncoding("latin1").on("data", (text) => {
-        const lines = (rest + text).split("\n");
-        rest = lines.pop();
-        for (const line of lines) {
-          const seq = Number(/"seq":(\d+)/.exec(line)?.[1] ?? 0);
-          if (seq === 0) continue;
-          if (seq !== last + 1) ++gaps;
-          last = seq;
-          if (!line.includes('"toolStart"')) continue;
-          if (++seen === 1) begun = performance.now();
-          if (seen === wanted) {
-            socket.destroy();
-            done([begun, performance.now()]);
-          }
-        }
-      });
-    }),
+const peak_mib = () => Number(/^VmHWM:\s+(\d+)/m.exec(readFileSync(`/proc/${serve.pid}/status`, "utf8"))[1]) / 1024;
+
+/** `readers` followers read `wanted` events of one session; `stalled` more read nothing. */
+async function follow(readers, stalled) {
+  const { session } = await start("hello", { env: villain });
+  await call("session.wait", { sessionId: session.id });
+  const { next } = await call("session.follow", { sessionId: session.id, from: 1 << 30 });
+  await call("session.unfollow", { sessionId: session.id });
+  const socket = at(`run/piorch/serve-${serve.pid}.sock`);
+  const last = next - 1 + wanted;
+  const all = spawn(join(root, "build/bin/followers_bench"), [socket, session.id, readers, stalled, last].map(String), {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  const lines = createInterface({ input: all.stdout })[Symbol.asyncIterator]();
+  await lines.next(); // ready
+  const before = memory_mib();
+  await call("session.followUp", { sessionId: session.id, task: `events ${wanted}`, background: true });
+  const { seconds, events, gaps } = JSON.parse((await lines.next()).value);
+  const after = memory_mib();
+  all.kill();
+  console.log(
+    `${readers} followers (and ${stalled} that read nothing), ${wanted} events each: ${Math.round(events / seconds)} events/s in all, ` +
+      `${gaps} gaps; orchestrator ${before.toFixed(1)} MiB before, ${after.toFixed(1)} MiB after (peak so far ${peak_mib().toFixed(1)} MiB)`,
   );
+  await call("session.stop", { sessionId: session.id });
 }
-await call("session.followUp", { sessionId: session.id, task: `events ${wanted}`, background: true });
-const spans = await Promise.all(all);
-const seconds = (Math.max(...spans.map((s) => s[1])) - Math.min(...spans.map((s) => s[0]))) / 1000;
-console.log(`${followers} followers, ${wanted} events each: ${Math.round((followers * wanted) / seconds)} events/s in all, ${gaps} gaps; orchestrator ${memory_mib().toFixed(1)} MiB`);
+await follow(Number(values.followers), 0);
+await follow(Number(values.followers), Number(values.followers));
 await call("shutdown", {});
 model.kill();
 

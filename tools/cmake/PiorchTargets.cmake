@@ -12,7 +12,7 @@ target_compile_definitions(piorch_flags INTERFACE PIORCH_VERSION="${PROJECT_VERS
 add_library(piorch_sanitize INTERFACE)
 if(PIORCH_SANITIZE)
   target_compile_options(piorch_sanitize INTERFACE -fsanitize=${PIORCH_SANITIZE}
-    -fno-omit-frame-pointer -fno-sanitize-recover=all -U_FORTIFY_SOURCE -g)
+    -fno-omit-frame-pointer -fno-sanitize-recover=all -U_FORTIFY_SOURCE)
   target_link_options(piorch_sanitize INTERFACE -fsanitize=${PIORCH_SANITIZE})
 endif()
 
@@ -76,11 +76,27 @@ function(piorch_program name)
   add_dependencies(programs ${name})
 endfunction()
 
+# The completion scripts: built into the program, which prints them, and installed where
+# the shells of a distribution look.
+function(piorch_completions program)
+  set(dir ${CMAKE_CURRENT_SOURCE_DIR}/tools/completions)
+  foreach(shell bash zsh fish)
+    file(READ ${dir}/piorch.${shell} PIORCH_COMPLETION_${shell})
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${dir}/piorch.${shell})
+  endforeach()
+  configure_file(${dir}/completion_scripts.cpp.in completion_scripts.cpp @ONLY)
+  target_sources(${program} PRIVATE ${CMAKE_CURRENT_BINARY_DIR}/completion_scripts.cpp)
+  install(FILES ${dir}/piorch.bash DESTINATION share/bash-completion/completions RENAME piorch)
+  install(FILES ${dir}/piorch.zsh DESTINATION share/zsh/vendor-completions RENAME _piorch)
+  install(FILES ${dir}/piorch.fish DESTINATION share/fish/vendor_completions.d)
+endfunction()
+
 function(piorch_programs)
   add_custom_target(programs) # everything that is installed, and no test
   set(libexec libexec/piorch)
   piorch_program(piorch QUICK_START DESTINATION bin LINKS piorch_sandbox piorch_orchestration cxxopts::cxxopts)
-  piorch_program(piorch-pi QUICK_START DESTINATION bin LINKS piorch_sandbox)
+  piorch_completions(piorch)
+  piorch_program(piorch-pi QUICK_START DESTINATION bin LINKS piorch_sandbox piorch_orchestration)
   piorch_program(piorch-serve DESTINATION ${libexec} LINKS piorch_actors)
   piorch_program(piorch-broker DESTINATION ${libexec} LINKS piorch_actors)
 
@@ -102,4 +118,12 @@ function(piorch_programs)
     install(TARGETS piorch-init RUNTIME DESTINATION ${libexec})
     add_dependencies(programs piorch-init)
   endif()
+
+  install(FILES docs/man/piorch.1 docs/man/piorch-exec.1 DESTINATION share/man/man1)
+  install(FILES docs/man/piorch-config.5 DESTINATION share/man/man5)
+
+  # The Pi package. It looks for the program in ../../../bin of where it lies.
+  install(DIRECTORY tools/pi-extension/src DESTINATION share/piorch/pi-extension)
+  install(FILES tools/pi-extension/package.json tools/pi-extension/README.md
+    DESTINATION share/piorch/pi-extension)
 endfunction()

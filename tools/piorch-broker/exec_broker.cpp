@@ -1,25 +1,24 @@
 #include "tools/piorch-broker/exec_broker.hpp"
 
-#include "actors/broker.hpp"
 #include "config/text.hpp"
-#include "sandbox/files.hpp"
-#include "sandbox/memory_group.hpp"
-#include "sandbox/process_tree.hpp"
-#include "sandbox/report.hpp"
-#include "tools/piorch-broker/network_side.hpp"
+#include "orchestration/host_access.hpp"
+#include "sandbox/caller.hpp"
+#include "tools/piorch-broker/host_command.hpp"
+#include "tools/piorch-broker/sandbox_host.hpp"
+#include "tools/piorch-broker/signal_stream.hpp"
+#include "tools/piorch-broker/stderr_relay.hpp"
 #include "tools/piorch-broker/terminal_prompt.hpp"
 
+#include <array>
 #include <boost/asio/io_context.hpp>
-#include <boost/asio/posix/stream_descriptor.hpp>
-#include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <fcntl.h>
+#include <optional>
 #include <sys/prctl.h>
-#include <sys/signalfd.h>
 #include <termios.h>
 #include <unistd.h>
 
@@ -28,109 +27,50 @@ namespace piorch::broker {
 namespace {
 
 namespace asio = boost::asio;
-using std::chrono::microseconds;
-
-constexpr std::size_t max_refused_paths = 100;
-constexpr std::size_t max_diagnostics_bytes = 4096;
-// Commands that end sooner never pay for a cgroup (see memory_group).
-constexpr std::chrono::milliseconds memory_group_after{100};
-
-microseconds monotonic_now() {
-  return std::chrono::duration_cast<microseconds>(
-      std::chrono::steady_clock::now().time_since_epoch());
-}
-
-struct actor_config : caf::actor_system_config {
-  actor_config() { actors::configure(*this, 1); }
-};
 
 class exec_broker {
-private:
-  // For actors, on their thread: the call happens on the main thread.
-  template <class Function> auto on_io(Function f) {
-    return [this, f](auto... xs) { asio::post(io_, [f, xs...] { f(xs...); }); };
-  }
-
 public:
-  explicit exec_broker(sandbox::hand_over job)
-      : job_(std::move(job)), system_(config_), signals_(io_), memory_timer_(io_),
-        tree_(std::make_shared<sandbox::process_tree>(io_, job_.bwrap, std::move(job_.channel))),
+  // `streams`: the caller's standard input and output, for a run on the host.
+  exec_broker(sandbox::hand_over job, std::array<ipc::unique_fd, 2> streams)
+      : job_(std::move(job)), streams_(std::move(streams)), signals_(io_),
         prompt_(
-            io_, job_.command,
-            [this](std::uint64_t id, bool allow) {
-              network_.answer(id, allow, "terminal", allow ? "" : "the user said no");
-            },
+            io_, [this](std::uint64_t id, bool allow) { answered(id, allow); },
             [this](std::function<void()> go_on) { hold_command(std::move(go_on)); },
             [this] { release_command(); }),
-        network_(io_, system_, job_.settings, job_.trusted_file, make_approver()) {
+        patience_(io_) {
     in_foreground_ = has_settings_ =
         job_.terminal && ::tcgetattr(job_.terminal.get(), &settings_) == 0;
+    if (is_preflight())
+      return;
+    host_.emplace(io_, job_, make_front(), make_approver());
+    if (job_.host && job_.host->stderr_from)
+      relay_.emplace(io_, std::move(job_.host->stderr_from), std::move(job_.host->stderr_to),
+                     [this](std::string_view bytes) { refusal_.take(bytes); });
   }
 
   [[noreturn]] void run() {
-    broker_ = system_.spawn(actors::broker_actor, port(), control(), job_.time_limit,
-                            on_io([this](const actors::sandbox_handle& s) { start(s); }));
-    watch_signals();
-    asio::post(io_, [this] { // what killed processes of before have left
-      sandbox::sweep_scratch(job_.temp_dir);
-      if (job_.temp_dir != "/tmp")
-        sandbox::sweep_scratch("/tmp");
-    });
+    signals_.start({SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGWINCH, SIGCHLD},
+                   [this](int number, int code) { take_signal(number, code); });
+    if (is_preflight())
+      ask_for_host();
     io_.run();
     std::abort(); // leave() ends the process
   }
 
 private:
-  actors::broker_port port() {
-    actors::broker_port p;
-    p.started = on_io([this](std::uint64_t at) { started(microseconds(at)); });
-    p.listening = on_io([this](const actors::shared_fds& fds) { network_.listen(*fds); });
-    p.stopped = on_io([this](int) { stopped(); });
-    p.held = on_io([this](bool everything) { held(everything); });
-    p.refused = on_io([this](const actors::path_refused& r) { refused(r); });
-    p.ended = on_io([this](const sandbox::outcome& how) { leave(how); });
-    return p;
+  bool is_preflight() const { return job_.bwrap < 0; }
+
+  front make_front() {
+    front f;
+    f.ended = [this](const sandbox::exec_report& r) { ended(r); };
+    f.held = [this](bool everything) { held(everything); };
+    if (job_.terminal)
+      f.stopped = [this] { stopped(); };
+    return f;
   }
 
-  actors::tree_control control() {
-    actors::tree_control c;
-    c.send = on_io([this](sandbox::init::message what, std::uint32_t a) { tree_->send(what, a); });
-    c.kill = on_io([this] { tree_->kill(); });
-    return c;
-  }
-
-  // -- on the main thread ------------------------------------------------------
-
-  // The tree speaks to the sandbox actor only, so it may speak once that exists.
-  void start(const actors::sandbox_handle& s) {
-    tree_->start(
-        {[s](const sandbox::init::header& h, std::string text, std::vector<ipc::unique_fd> fds) {
-           auto shared = std::make_shared<std::vector<ipc::unique_fd>>(std::move(fds));
-           actors::tell(s, actors::init_said{h, std::move(text), std::move(shared)});
-         },
-         [this, s] { actors::tell(s, actors::tree_gone{diagnostics()}); }});
-  }
-
-  void started(microseconds at) {
-    started_ = at;
-    memory_timer_.expires_after(memory_group_after);
-    memory_timer_.async_wait([this](boost::system::error_code ec) {
-      if (!ec && tree_->init_pid() > 0)
-        memory_ =
-            sandbox::memory_group::place(tree_->init_pid(), job_.settings.limits.memory_mib << 20);
-    });
-  }
-
-  void refused(const actors::path_refused& r) {
-    if (report_.refused_paths.size() < max_refused_paths)
-      report_.refused_paths.push_back({r.path, r.rule});
-  }
-
-  // Terminal job control: what the command did, this process does for its own
-  // parent. Only on a terminal: elsewhere a command could stop its own time limit.
+  // Terminal job control: what the command did, this process does for its own parent.
   void stopped() {
-    if (!job_.terminal)
-      return;
     if (holding_) { // by a Ctrl-Z just before the question
       stopped_before_ = true;
       return;
@@ -139,7 +79,10 @@ private:
     ::raise(SIGSTOP);
     const bool foreground = ::tcgetpgrp(job_.terminal.get()) == ::getpgrp();
     in_foreground_ = foreground;
-    actors::tell(broker_, actors::resume_command{foreground});
+    if (on_host_)
+      on_host_->resume(foreground);
+    else
+      host_->resume(foreground);
   }
 
   // -- approvals on the terminal -------------------------------------------------
@@ -147,9 +90,18 @@ private:
   approver make_approver() {
     if (!job_.ask || !job_.terminal || !prompt_.is_usable())
       return {};
-    return {[this](const sandbox::network::ask_request& r) { prompt_.show(r); },
+    return {[this](const sandbox::network::ask_request& r) {
+              prompt_.show(about_connection(r, job_.command));
+            },
             [this](std::uint64_t id) { prompt_.hide(id); },
             {}};
+  }
+
+  void answered(std::uint64_t id, bool allow) {
+    if (id == host_question)
+      allowed_ = allow; // acted upon when the terminal has been given back
+    else
+      host_->answer(id, "terminal", allow, allow ? "" : "the user said no");
   }
 
   // Whatever has the terminal open, in the foreground or not, could repaint the
@@ -157,8 +109,12 @@ private:
   // us: nothing in the sandbox runs as long as a question is open.
   void hold_command(std::function<void()> then) {
     holding_ = true;
+    if (asking_)
+      return then(); // nothing runs
+    if (relay_)
+      relay_->hold(true);
     held_ = std::move(then);
-    actors::tell(broker_, actors::hold_tree{true});
+    host_->hold(true);
   }
 
   void held(bool everything) {
@@ -169,8 +125,12 @@ private:
   }
 
   void release_command() {
-    actors::tell(broker_, actors::hold_tree{false});
     holding_ = false;
+    if (std::exchange(asking_, false))
+      return decided();
+    host_->hold(false);
+    if (relay_)
+      relay_->hold(false);
     if (std::exchange(stopped_before_, false))
       stopped();
   }
@@ -192,54 +152,161 @@ private:
       ::tcsetattr(job_.terminal.get(), TCSANOW, &settings_);
   }
 
-  void watch_signals() {
-    sigset_t set;
-    sigemptyset(&set);
-    for (const int n : {SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGWINCH})
-      sigaddset(&set, n);
-    signals_.assign(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
-    read_signal();
-  }
-
-  void read_signal() {
-    signals_.async_wait(
-        asio::posix::descriptor_base::wait_read, [this](boost::system::error_code ec) {
-          if (ec)
-            return;
-          signalfd_siginfo info;
-          while (::read(signals_.native_handle(), &info, sizeof info) == sizeof info)
-            take_signal(static_cast<int>(info.ssi_signo), info.ssi_code);
-          read_signal();
-        });
-  }
-
   void take_signal(int number, int code) {
-    if (number == SIGTERM || number == SIGHUP)
-      actors::tell(broker_, actors::end_sandbox{sandbox::end_reason::hangup});
-    else if (code == SI_KERNEL && holding_) { // Ctrl-C is a no, and the command's as well
+    if (number == SIGCHLD) {
+      if (on_host_)
+        on_host_->child_changed();
+    } else if (number == SIGTERM || number == SIGHUP) {
+      if (!ended_by_)
+        ended_by_ = number;
+      end();
+    } else if (code == SI_KERNEL && holding_) { // Ctrl-C is a no, and the command's as well
+      // While it is held: a shell whose child has ended of the refusal would go on.
+      deliver(number);
       prompt_.refuse_all();
-      actors::tell(broker_, actors::deliver_signal{number});
     } else if (code != SI_KERNEL || !job_.terminal) // the terminal's own reach the command directly
-      actors::tell(broker_, actors::deliver_signal{number});
+      deliver(number);
   }
 
-  std::string diagnostics() {
-    std::string text(max_diagnostics_bytes, '\0');
-    const ssize_t n = ::pread(job_.diagnostics.get(), text.data(), text.size(), 0);
-    text.resize(n > 0 ? static_cast<std::size_t>(n) : 0);
-    return text;
+  void deliver(int number) {
+    if (on_host_)
+      on_host_->deliver(number);
+    else if (asking_ && number != SIGWINCH)
+      prompt_.refuse_all();
+    else if (host_ && !over_)
+      host_->deliver(number);
   }
 
-  [[noreturn]] void leave(const sandbox::outcome& how) {
-    const microseconds now = monotonic_now();
-    network_.stop();
+  void end() {
+    if (on_host_)
+      on_host_->end(sandbox::end_reason::hangup);
+    else if (asking_)
+      prompt_.refuse_all();
+    else if (over_)
+      relay_->give_up();
+    else
+      host_->end(sandbox::end_reason::hangup);
+  }
+
+  // -- on the host (contract, section 9) -----------------------------------------
+
+  // The sandbox is gone.
+  void ended(const sandbox::exec_report& r) {
+    report_ = r;
+    over_ = true;
+    const auto next = [this] { wants_retry() ? ask_for_host() : leave(report_); };
+    if (!relay_)
+      return next();
+    if (ended_by_ || r.how.timed_out) { // a terminal that takes nothing is not waited for
+      patience_.expires_after(sandbox::run::grace);
+      patience_.async_wait([this](boost::system::error_code ec) {
+        if (!ec)
+          relay_->give_up();
+      });
+    }
+    relay_->finish(next);
+  }
+
+  bool wants_retry() {
+    const auto& how = report_.how;
+    const bool failed = how.started && how.problem.empty() && how.signal == 0 && how.exit_code != 0;
+    if (!relay_ || !failed || how.timed_out || ended_by_ || !refusal_.seen())
+      return false;
+    if (job_.time_limit.count() > 0 && report_.duration >= job_.time_limit)
+      return false;
+    const char* why = job_.host->shown.size() > orchestration::shown_command_bytes
+                          ? "the command is too long to be shown to somebody"
+                      : !has_foreground() ? "this terminal belongs to another program now"
+                      : !rewind_input()   ? "its input has been read and cannot be read again"
+                                          : nullptr;
+    if (why)
+      std::fprintf(stderr, "piorch exec: not run again on the host: %s\n", why);
+    return !why;
+  }
+
+  bool has_foreground() const {
+    return in_foreground_ || ::tcgetpgrp(job_.terminal.get()) == ::getpgrp();
+  }
+
+  // It starts from the beginning.
+  bool rewind_input() {
+    const int input = streams_[0].get();
+    return ::isatty(input) == 1 ||
+           (job_.host->input_offset >= 0 && ::lseek(input, job_.host->input_offset, SEEK_SET) >= 0);
+  }
+
+  void ask_for_host() {
+    allowed_ = false;
+    if (!prompt_.is_usable())
+      return decided("there is no terminal to ask on");
+    asking_ = true;
+    patience_.expires_after(job_.settings.approvals.timeout);
+    patience_.async_wait([this](boost::system::error_code ec) {
+      if (ec || !asking_)
+        return;
+      why_not_ = "nobody answered in time";
+      prompt_.hide(host_question);
+    });
+    take_terminal();
+    prompt_.show(about_host(*job_.host));
+  }
+
+  void decided() { decided(why_not_); }
+
+  void decided(const char* why_not) {
+    patience_.cancel();
+    if (allowed_)
+      return start_on_host();
+    std::fprintf(stderr, "piorch exec: %s: %s\n",
+                 is_preflight() ? "not run: it would run on the host, and that was not allowed"
+                                : "not run again on the host",
+                 why_not);
+    if (is_preflight() && ended_by_)
+      report_.how.exit_code = 128 + ended_by_;
+    leave(report_);
+  }
+
+  void start_on_host() {
+    std::fputs(is_preflight() ? "" : orchestration::retry_marker, stderr);
+    const auto spent = std::chrono::duration_cast<std::chrono::milliseconds>(report_.duration);
+    job_.host->job.time_limit =
+        job_.time_limit.count() > 0 ? job_.time_limit - spent : job_.time_limit;
+    const terminal_job as{job_.terminal.get(), job_.host->signal_mask, job_.host->ignored_signals,
+                          [this] { stopped(); }};
+    begun_on_host_us_ = sandbox::monotonic_us();
+    on_host_.emplace(io_, [this](const sandbox::outcome& how) { ended_on_host(how); });
+    const auto started =
+        on_host_->start(job_.host->job, {streams_[0].get(), streams_[1].get(), 2}, &as);
+    streams_ = {};
+    if (started)
+      return;
+    report_.how = {};
+    report_.how.problem = started.failed().text;
+    leave(report_);
+  }
+
+  void ended_on_host(const sandbox::outcome& how) {
+    report_.how = how;
+    report_.ran_on_host = true;
+    report_.duration += std::chrono::microseconds(sandbox::monotonic_us() - begun_on_host_us_);
+    if (is_preflight())
+      report_.setup = std::chrono::microseconds(begun_on_host_us_ - job_.begun_us);
+    leave(report_);
+  }
+
+  [[noreturn]] void leave(const sandbox::exec_report& report) {
+    const sandbox::outcome& how = report.how;
     prompt_.close();
     restore_terminal();
-    job_.temp.remove();
-    memory_ = {};
+    if (report.out_of_memory)
+      std::fprintf(stderr,
+                   "piorch exec: a process was ended because the sandbox was at its limit of %llu "
+                   "MiB of memory (limits.memoryMiB in %s)\n",
+                   static_cast<unsigned long long>(job_.settings.limits.memory_mib),
+                   config::printable(job_.trusted_file).c_str());
     if (!how.problem.empty())
       std::fprintf(stderr, "piorch exec: %s\n", config::printable(how.problem).c_str());
-    write_report(how, now);
+    write_report(report);
     if (job_.terminal && (how.signal == SIGINT || how.signal == SIGQUIT)) {
       // Ctrl-C went to the command's process group only. Without the sandbox the
       // caller's group (a script, say) would have got it as well, and would look
@@ -251,42 +318,42 @@ private:
       ::kill(0, how.signal);
       ::pthread_sigmask(SIG_UNBLOCK, &its, nullptr);
     }
-    ::_exit(how.exit_code);
+    // Whatever the end took, a caller that sent the signal sees that signal.
+    ::_exit(ended_by_ && how.signal ? 128 + ended_by_ : how.exit_code);
   }
 
-  void write_report(const sandbox::outcome& how, microseconds now) {
+  void write_report(const sandbox::exec_report& report) {
     if (!job_.report)
       return;
-    const microseconds begun(job_.begun_us);
-    report_.how = how;
-    report_.network = network_.report();
-    report_.setup = how.started ? started_ - begun : now - begun;
-    report_.duration = how.started ? now - started_ : microseconds(0);
-    const std::string text = sandbox::report_json(report_);
+    const std::string text = sandbox::report_json(report);
     if (::ftruncate(job_.report.get(), 0) != 0 ||
         ::write(job_.report.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()))
       std::fprintf(stderr, "piorch exec: cannot write the report: %s\n", std::strerror(errno));
   }
 
   sandbox::hand_over job_;
-  actor_config config_;
-  caf::actor_system system_;
+  std::array<ipc::unique_fd, 2> streams_;
   asio::io_context io_{1};
-  asio::posix::stream_descriptor signals_;
-  asio::steady_timer memory_timer_;
-  std::shared_ptr<sandbox::process_tree> tree_;
+  signal_stream signals_;
   terminal_prompt prompt_;
-  network_side network_;
   std::function<void()> held_; // runs when everything has stopped for a question
   bool holding_ = false;
   bool stopped_before_ = false;
   termios settings_{}; // of the terminal, as the caller had them
   bool has_settings_ = false;
   bool in_foreground_ = false;
-  actors::broker_handle broker_;
-  sandbox::memory_group memory_;
+  int ended_by_ = 0; // the first SIGTERM or SIGHUP to this process
   sandbox::exec_report report_;
-  microseconds started_{0};
+  bool over_ = false;    // the sandbox is gone
+  bool asking_ = false;  // whether it may run on the host
+  bool allowed_ = false; // the answer
+  const char* why_not_ = "the user said no";
+  asio::steady_timer patience_;
+  orchestration::socket_refusal refusal_;
+  std::uint64_t begun_on_host_us_ = 0;
+  std::optional<host_command> on_host_;
+  std::optional<stderr_relay> relay_;
+  std::optional<sandbox_host> host_; // none in a preflight
 };
 
 } // namespace
@@ -294,10 +361,15 @@ private:
 void run_exec(sandbox::hand_over job) {
   // The command's input and output are not this process's: whoever reads them
   // must see their end with the command's.
+  // With its end, that is, unless it may run again.
+  std::array<ipc::unique_fd, 2> streams;
+  if (job.host)
+    for (int fd = 0; fd <= 1; ++fd)
+      streams[static_cast<std::size_t>(fd)].reset(::fcntl(fd, F_DUPFD_CLOEXEC, 3));
   const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
   ::dup2(null, 0);
   ::dup2(null, 1);
-  exec_broker(std::move(job)).run();
+  exec_broker(std::move(job), std::move(streams)).run();
 }
 
 } // namespace piorch::broker

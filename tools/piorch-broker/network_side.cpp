@@ -21,8 +21,9 @@ network::gateway_options options_of(const config::settings& s, std::string trust
   return out;
 }
 
-// 0 for what is not a TCP socket (piorch-init's place-holder where there is no IPv6).
-std::uint16_t port_of(int fd) {
+} // namespace
+
+std::uint16_t listening_port(int fd) {
   sockaddr_storage a{};
   socklen_t size = sizeof a;
   if (::getsockname(fd, reinterpret_cast<sockaddr*>(&a), &size) != 0)
@@ -33,8 +34,6 @@ std::uint16_t port_of(int fd) {
     return ntohs(reinterpret_cast<const sockaddr_in6&>(a).sin6_port);
   return 0;
 }
-
-} // namespace
 
 network_side::network_side(asio::io_context& io, caf::actor_system& system,
                            const config::settings& settings, std::string trusted_file,
@@ -88,7 +87,7 @@ network::gateway_events network_side::events() {
 
 void network_side::listen(std::vector<ipc::unique_fd>& listeners) {
   for (ipc::unique_fd& fd : listeners) {
-    const std::uint16_t port = port_of(fd.get());
+    const std::uint16_t port = listening_port(fd.get());
     if (port == 0)
       continue;
     auto taken = port == limits::http_proxy_port    ? gateway_->listen_http(std::move(fd))

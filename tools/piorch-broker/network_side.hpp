@@ -25,6 +25,9 @@ struct approver {
   std::function<void(const sandbox::network_entry&)> decided;
 };
 
+// 0 for what is not a TCP socket (piorch-init's place-holder where there is no IPv6).
+std::uint16_t listening_port(int fd);
+
 class network_side {
 public:
   network_side(boost::asio::io_context& io, caf::actor_system& system,

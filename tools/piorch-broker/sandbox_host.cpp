@@ -1,5 +1,6 @@
 #include "tools/piorch-broker/sandbox_host.hpp"
 
+#include "config/network_limits.hpp"
 #include "sandbox/files.hpp"
 #include "sandbox/scratch.hpp"
 
@@ -45,6 +46,10 @@ sandbox_host::sandbox_host(asio::io_context& io, sandbox::hand_over& job, front 
 
 void sandbox_host::end(sandbox::end_reason why) { actors::tell(broker_, actors::end_sandbox{why}); }
 void sandbox_host::deliver(int signal) { actors::tell(broker_, actors::deliver_signal{signal}); }
+void sandbox_host::hold(bool all) { actors::tell(broker_, actors::hold_tree{all}); }
+void sandbox_host::resume(bool in_foreground) {
+  actors::tell(broker_, actors::resume_command{in_foreground});
+}
 void sandbox_host::answer(std::uint64_t question, const std::string& source, bool allow,
                           const std::string& reason) {
   network_.answer(question, allow, source, reason);
@@ -53,8 +58,13 @@ void sandbox_host::answer(std::uint64_t question, const std::string& source, boo
 actors::broker_port sandbox_host::port() {
   actors::broker_port p;
   p.started = on_io([this](std::uint64_t at) { started(microseconds(at)); });
-  p.listening = on_io([this](const actors::shared_fds& fds) { network_.listen(*fds); });
-  p.stopped = [](int) {}; // no terminal: a command must not stop its own time limit
+  p.listening = on_io([this](const actors::shared_fds& fds) { listen(*fds); });
+  // Without a terminal a command must not stop its own time limit.
+  p.stopped = [](int) {};
+  if (to_.stopped)
+    p.stopped = on_io([this](int) { to_.stopped(); });
+  if (to_.held)
+    p.held = on_io([this](bool everything) { to_.held(everything); });
   p.refused = on_io([this](const actors::path_refused& r) { refused(r); });
   p.ended = on_io([this](const sandbox::outcome& how) { ended(how); });
   return p;
@@ -77,6 +87,13 @@ void sandbox_host::start(const actors::sandbox_handle& s) {
        [this, s] { actors::tell(s, actors::tree_gone{diagnostics()}); }});
 }
 
+void sandbox_host::listen(std::vector<ipc::unique_fd>& listeners) {
+  for (ipc::unique_fd& fd : listeners)
+    if (to_.nested && listening_port(fd.get()) == limits::nested_workers_port)
+      to_.nested(std::move(fd));
+  network_.listen(listeners);
+}
+
 void sandbox_host::started(microseconds at) {
   started_ = at;
   memory_timer_.expires_after(memory_group_after);
@@ -85,14 +102,16 @@ void sandbox_host::started(microseconds at) {
       memory_ =
           sandbox::memory_group::place(tree_->init_pid(), job_.settings.limits.memory_mib << 20);
   });
-  to_.started();
+  if (to_.started)
+    to_.started();
 }
 
 void sandbox_host::refused(const actors::path_refused& r) {
   if (report_.refused_paths.size() >= max_refused_paths)
     return;
   report_.refused_paths.push_back({r.path, r.rule});
-  to_.refused(report_.refused_paths.back());
+  if (to_.refused)
+    to_.refused(report_.refused_paths.back());
 }
 
 void sandbox_host::ended(const sandbox::outcome& how) {
@@ -100,6 +119,7 @@ void sandbox_host::ended(const sandbox::outcome& how) {
   network_.stop();
   memory_timer_.cancel();
   job_.temp.remove();
+  report_.out_of_memory = memory_.ended_something();
   memory_ = {};
   const microseconds begun(job_.begun_us);
   report_.how = how;

@@ -1,5 +1,5 @@
-// One sandbox inside the broker process of an orchestrator: the actor system, the
-// process tree, the network, the memory group and the report.
+// One sandbox inside a broker process: the actor system, the process tree, the network,
+// the memory group and the report.
 //
 // Lives on the main thread, which runs the io_context; the front's functions are
 // called there.
@@ -21,11 +21,16 @@
 
 namespace piorch::broker {
 
+// All but `ended` may be empty.
 struct front {
-  std::function<void()> started;                              // the command runs
-  std::function<void(const sandbox::refused_entry&)> refused; // a path
+  std::function<void()> started = {};                              // the command runs
+  std::function<void(const sandbox::refused_entry&)> refused = {}; // a path
   // The tree is gone and everything is removed. The last call.
   std::function<void(const sandbox::exec_report&)> ended;
+  // The listening socket at limits::nested_workers_port, where the job has one.
+  std::function<void(ipc::unique_fd)> nested = {};
+  std::function<void()> stopped = {};             // the command, by its terminal's job control
+  std::function<void(bool everything)> held = {}; // answers hold(true)
 };
 
 class sandbox_host {
@@ -35,6 +40,8 @@ public:
 
   void end(sandbox::end_reason why);
   void deliver(int signal);
+  void hold(bool everything); // or lets it go on
+  void resume(bool in_foreground);
   void answer(std::uint64_t question, const std::string& source, bool allow,
               const std::string& reason);
 
@@ -46,6 +53,7 @@ private:
   actors::broker_port port();
   actors::tree_control control();
   void start(const actors::sandbox_handle& s);
+  void listen(std::vector<ipc::unique_fd>& listeners);
   void started(std::chrono::microseconds at);
   void refused(const actors::path_refused& r);
   void ended(const sandbox::outcome& how);

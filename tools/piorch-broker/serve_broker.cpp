@@ -1,14 +1,17 @@
 #include "tools/piorch-broker/serve_broker.hpp"
 
+#include "tools/piorch-broker/host_command.hpp"
 #include "tools/piorch-broker/sandbox_host.hpp"
 #include "tools/piorch-broker/streams.hpp"
 
 #include "ipc/channel.hpp"
+#include "sandbox/caller.hpp"
 #include "sandbox/launch.hpp"
 #include "sandbox/remote_job.hpp"
 #include "sandbox/remote_question.hpp"
 #include "sandbox/surroundings.hpp"
 
+#include <boost/asio/steady_timer.hpp>
 #include <charconv>
 #include <csignal>
 #include <optional>
@@ -22,12 +25,6 @@ namespace asio = boost::asio;
 using ipc::frame_type;
 
 constexpr int exit_not_run = 125; // contract, section 3
-
-std::uint64_t monotonic_us() {
-  return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::microseconds>(
-                                        std::chrono::steady_clock::now().time_since_epoch())
-                                        .count());
-}
 
 class serve_broker {
 public:
@@ -45,7 +42,7 @@ private:
   void take(ipc::frame f) {
     switch (f.type) {
       case frame_type::job:
-        if (!host_ && !over_)
+        if (!host_ && !on_host_ && !over_)
           start(f.payload);
         break;
       case frame_type::input:
@@ -55,8 +52,8 @@ private:
         streams_.input_end();
         break;
       case frame_type::signal:
-        if (host_ && f.payload.size() == 1)
-          host_->deliver(static_cast<unsigned char>(f.payload[0]));
+        if (f.payload.size() == 1)
+          deliver(static_cast<unsigned char>(f.payload[0]));
         break;
       case frame_type::stop:
         end(sandbox::end_reason::cancel);
@@ -71,6 +68,8 @@ private:
 
   void start(std::string_view text) {
     auto job = sandbox::read_job(text);
+    if (job && job->on_host)
+      return start_on_host(*job);
     auto done = job ? launch(*job) : result<piorch::done>(job.failed());
     if (!done)
       return fail(done.failed());
@@ -83,7 +82,7 @@ private:
   }
 
   result<done> launch(const sandbox::remote_job& job) {
-    next_.begun_us = monotonic_us();
+    next_.begun_us = sandbox::monotonic_us();
     auto around = sandbox::look_around();
     if (!around)
       return std::move(around).failed();
@@ -122,6 +121,46 @@ private:
         around->settings.file.empty() ? around->paths.settings_file : around->settings.file;
     next_.settings = settings;
     return done{};
+  }
+
+  // The orchestrator has had it approved; the configuration is looked at here, too.
+  void start_on_host(const sandbox::remote_job& job) {
+    auto around = sandbox::look_around();
+    if (!around)
+      return fail(around.failed());
+    if (around->settings.values.host_ipc.mode != config::host_ipc_mode::ask)
+      return fail({failure::fault, "hostIPC.mode is off: nothing runs on the host"});
+    auto ends = streams_.open(job.has_input);
+    if (!ends)
+      return fail(ends.failed());
+    on_host_.emplace(io_, [this](const sandbox::outcome& how) { ended_on_host(how); });
+    next_.begun_us = sandbox::monotonic_us();
+    auto started = on_host_->start(job, {job.has_input ? ends->input.get() : -1, ends->output.get(),
+                                         ends->error_output.get()});
+    if (!started)
+      return fail(started.failed());
+    channel_->send(frame_type::started);
+    streams_.start([this] { leave_if_done(); });
+  }
+
+  // A daemon that was started may keep the pipes open for ever.
+  void ended_on_host(const sandbox::outcome& how) {
+    sandbox::exec_report r;
+    r.how = how;
+    r.duration = std::chrono::microseconds(sandbox::monotonic_us() - next_.begun_us);
+    last_output_.expires_after(sandbox::run::grace);
+    last_output_.async_wait([this](boost::system::error_code ec) {
+      if (!ec)
+        streams_.give_up();
+    });
+    ended(r);
+  }
+
+  void deliver(int signal) {
+    if (host_)
+      host_->deliver(signal);
+    else if (on_host_)
+      on_host_->deliver(signal);
   }
 
   void refused(const sandbox::refused_entry& r) {
@@ -164,6 +203,8 @@ private:
     ending_ = true;
     if (host_)
       host_->end(why);
+    else if (on_host_)
+      on_host_->end(why);
     else if (!over_)
       fail({failure::cancelled, "cancelled before it was started"});
     if (report_)
@@ -173,9 +214,9 @@ private:
   // The orchestrator is gone: so is everything that it wanted.
   void line_lost() {
     lost_ = true;
-    if (!host_ || report_)
+    if ((!host_ && !on_host_) || report_)
       ::_exit(1);
-    host_->end(sandbox::end_reason::hangup);
+    end(sandbox::end_reason::hangup);
   }
 
   void ended(const sandbox::exec_report& r) {
@@ -214,6 +255,8 @@ private:
   streams streams_;
   sandbox::hand_over next_;
   std::optional<sandbox_host> host_;
+  std::optional<host_command> on_host_;
+  asio::steady_timer last_output_{io_};
   std::optional<sandbox::exec_report> report_;
   bool ending_ = false;
   bool lost_ = false;

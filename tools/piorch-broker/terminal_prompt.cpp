@@ -1,11 +1,14 @@
 #include "tools/piorch-broker/terminal_prompt.hpp"
 
+#include "config/terminal.hpp"
 #include "config/text.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
+#include <poll.h>
 #include <unistd.h>
 
 namespace piorch::broker {
@@ -15,11 +18,6 @@ namespace asio = boost::asio;
 namespace {
 
 constexpr std::size_t max_line = 512; // a host name has at most 253 characters
-
-// What a program may have left the terminal in the middle of: an unfinished escape
-// sequence, another character set, colours, hidden text, margins, a paste protocol,
-// output held back.
-constexpr const char* reset_screen = "\x18\x1b\\\x0f\x1b(B\x1b[!p\x1b[0m\x1b[?2004l\x1b[?2026l";
 
 // A plain line, whatever the settings were: also the special characters, with which a
 // program could have made the terminal drop what is typed.
@@ -42,19 +40,19 @@ termios plain_line(const termios& now) {
 
 } // namespace
 
-terminal_prompt::terminal_prompt(asio::io_context& io, std::string command, answer_fn answer,
+terminal_prompt::terminal_prompt(asio::io_context& io, answer_fn answer,
                                  std::function<void(std::function<void()>)> on_open,
                                  std::function<void()> on_closed)
-    : tty_(io), command_(config::printable(command, 200)), answer_(std::move(answer)),
-      on_open_(std::move(on_open)), on_closed_(std::move(on_closed)) {
+    : tty_(io), answer_(std::move(answer)), on_open_(std::move(on_open)),
+      on_closed_(std::move(on_closed)) {
   ipc::unique_fd fd(::open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
   boost::system::error_code ec;
   if (fd)
     tty_.assign(fd.release(), ec);
 }
 
-void terminal_prompt::show(const sandbox::network::ask_request& request) {
-  queue_.push_back(request);
+void terminal_prompt::show(question what) {
+  queue_.push_back(std::move(what));
   if (current_ == 0 && !opening_)
     next();
 }
@@ -105,18 +103,21 @@ void terminal_prompt::ask() {
     on_closed_();
     return;
   }
-  const auto request = queue_.front();
+  const auto what = std::move(queue_.front());
   queue_.pop_front();
-  current_ = request.id;
-  expected_ = request.to.host;
+  current_ = what.id;
+  expected_ = what.expected;
   take_terminal();
   const char* kind = std::getenv("TERM");
   if (kind && *kind && std::strcmp(kind, "dumb") != 0)
-    print(reset_screen);
+    print(config::reset_screen);
   // The name, not a yes: whatever the screen shows, what is typed says what is meant.
-  print("\npiorch: the sandboxed command wants to connect to " +
-        sandbox::network::to_text(request.to) + "\n        command: " + command_ +
-        "\n        To allow this one connection type " + expected_ + "\n");
+  const bool shown = print("\npiorch: " + what.text + "        " + what.to_allow + " type " +
+                           what.expected + "\n");
+  if (!shown) { // nobody can say yes to what was not all there
+    answer_(std::exchange(current_, 0), false);
+    return next();
+  }
   // Typed ahead for the command, or by the terminal itself, not as an answer to this.
   ::tcflush(tty_.native_handle(), TCIFLUSH);
   print("        Anything else is no: ");
@@ -144,10 +145,22 @@ void terminal_prompt::read() {
   });
 }
 
-void terminal_prompt::print(const std::string& text) {
-  // A terminal that takes nothing (Ctrl-S) must not stop the broker: what does not
-  // fit is not shown, and no answer is a no.
-  [[maybe_unused]] const auto n = ::write(tty_.native_handle(), text.data(), text.size());
+// A terminal that takes nothing (Ctrl-S) must not stop the broker: what does not
+// fit within a moment is not shown.
+bool terminal_prompt::print(const std::string& text) {
+  constexpr int moment_ms = 500;
+  std::size_t at = 0;
+  while (at < text.size()) {
+    const auto n = ::write(tty_.native_handle(), text.data() + at, text.size() - at);
+    if (n > 0) {
+      at += static_cast<std::size_t>(n);
+      continue;
+    }
+    pollfd ready{tty_.native_handle(), POLLOUT, 0};
+    if (errno != EAGAIN || ::poll(&ready, 1, moment_ms) != 1)
+      return false;
+  }
+  return true;
 }
 
 void terminal_prompt::take_terminal() {

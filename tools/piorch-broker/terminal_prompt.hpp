@@ -1,10 +1,10 @@
-// Asks a person at the terminal about connections, one question at a time. While
+// Asks a person at the terminal for approvals, one question at a time. While
 // one is open this process has the terminal's foreground and the settings of a
 // plain line; the command, if it wants the terminal, waits. Main thread only.
 #pragma once
 
 #include "ipc/unique_fd.hpp"
-#include "sandbox/network/gateway.hpp"
+#include "tools/piorch-broker/questions.hpp"
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
@@ -21,16 +21,15 @@ class terminal_prompt {
 public:
   using answer_fn = std::function<void(std::uint64_t id, bool allow)>;
 
-  // `command` is shown with every question. Uses /dev/tty; is_usable() says whether
-  // this process has one. `on_open` is called before the first question takes the
-  // terminal and calls `go_on` when that may happen; `on_closed` when the last one has given it
-  // back.
-  terminal_prompt(boost::asio::io_context& io, std::string command, answer_fn answer,
+  // Uses /dev/tty; is_usable() says whether this process has one. `on_open` is called before the
+  // first question takes the terminal and calls `go_on` when that may happen; `on_closed` when the
+  // last one has given it back.
+  terminal_prompt(boost::asio::io_context& io, answer_fn answer,
                   std::function<void(std::function<void()> go_on)> on_open,
                   std::function<void()> on_closed);
   bool is_usable() const { return tty_.is_open(); }
 
-  void show(const sandbox::network::ask_request& request);
+  void show(question what);
   void hide(std::uint64_t id);
   // A no to every question (Ctrl-C).
   void refuse_all();
@@ -41,18 +40,17 @@ private:
   void next();
   void ask();
   void read();
-  void print(const std::string& text);
+  bool print(const std::string& text); // all of it?
   void take_terminal();
   void give_back();
 
   boost::asio::posix::stream_descriptor tty_;
-  std::string command_;
   answer_fn answer_;
   std::function<void(std::function<void()>)> on_open_;
   std::function<void()> on_closed_;
-  std::deque<sandbox::network::ask_request> queue_;
+  std::deque<question> queue_;
   std::uint64_t current_ = 0;
-  std::string expected_; // the word that allows it
+  std::string expected_; // what allows it
   bool reading_ = false;
   bool opening_ = false;
   std::string line_;

@@ -1,5 +1,6 @@
 #include "tools/piorch-init/command.hpp"
 
+#include "sandbox/guard/supervisor.hpp"
 #include "tools/piorch-init/guarding.hpp"
 #include "tools/piorch-init/hold.hpp"
 
@@ -11,7 +12,6 @@
 #include <cstring>
 #include <ctime>
 #include <fcntl.h>
-#include <linux/seccomp.h>
 #include <poll.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -106,11 +106,8 @@ bool is_there(const char* program) {
   drop_own_capabilities();
   if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
     give_up(wire::stage::setup);
-  // The guard's filter first: the other one may well deny seccomp(2).
   if (!guard.enter())
-    give_up(wire::stage::guard);
-  if (::syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &j.filter) != 0)
-    give_up(wire::stage::setup);
+    give_up(guard.command_end() < 0 ? wire::stage::setup : wire::stage::guard);
   ::execvpe(j.arguments[0], j.arguments.data(), j.environment.data());
   if (errno == EACCES)
     errno = is_there(j.arguments[0]) ? EACCES : ENOENT;
@@ -130,6 +127,7 @@ void use_path_of(const job& j) {
   if (::kill(-1, SIGKILL) == 0)
     while (::waitpid(-1, nullptr, 0) > 0 || errno == EINTR) {
     }
+  sandbox::guard::end_supervisor();
   rusage all{};
   ::getrusage(RUSAGE_CHILDREN, &all);
   const auto us = [](const timeval& t) {

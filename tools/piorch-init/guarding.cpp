@@ -8,6 +8,7 @@
 #include <cstring>
 #include <ctime>
 #include <linux/capability.h>
+#include <linux/seccomp.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -92,6 +93,12 @@ int read_rules(const job& j, std::vector<sandbox::guard::rule>& out) {
       case wire::guard_kind::directory:
         out.push_back({rule_kind::directory, path, head.base_bytes});
         break;
+      case wire::guard_kind::kept:
+        out.push_back({rule_kind::kept, path, head.base_bytes});
+        break;
+      case wire::guard_kind::plain:
+        out.push_back({rule_kind::plain, path, head.base_bytes});
+        break;
       default:
         return -EPROTO;
     }
@@ -130,8 +137,8 @@ guarding::guarding(const job& j, const link& to_broker)
 
 bool guarding::enter() {
   if (!wanted_)
-    return true;
-  const int e = sandbox::guard::install_and_hand_over(command_end_);
+    return ::syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &job_.filter) == 0;
+  const int e = sandbox::guard::install_and_hand_over(command_end_, job_.filter);
   ::close(command_end_);
   errno = -e;
   return e == 0;
@@ -145,7 +152,7 @@ void guarding::serve() {
   static reporter reports(to_broker_);
   int e = read_rules(job_, rules);
   if (e == 0)
-    e = sandbox::guard::start_supervisor(supervisor_end_, rules, {reporter::tell, &reports});
+    e = sandbox::guard::start_supervisor(supervisor_end_, rules, {reporter::tell, &reports}, true);
   if (e < 0 && e != -EPIPE && e != -EBUSY && e != -EINVAL)
     to_broker_.fail(wire::stage::guard, -e, "start the create guard");
   ::close(supervisor_end_);

@@ -19,7 +19,8 @@ public:
   guarding(const job& j, const link& to_broker);
 
   int command_end() const { return command_end_; } // -1 without a guard
-  // In the child, with no_new_privs: false and errno when it cannot be had.
+  // In the child, with no_new_privs: installs the job's filter, and the guard's with it. False
+  // and errno when it cannot be had.
   bool enter();
   // In PID 1, right after the fork: starts the threads and lets the child go on.
   // When that fails the child finds out and reports.

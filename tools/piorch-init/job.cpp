@@ -101,6 +101,8 @@ bool read_job(int fd, job& out) {
   void* map = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
   if (map == MAP_FAILED)
     return false;
+  out.bytes = map;
+  out.size = size;
   auto* at = static_cast<unsigned char*>(map);
   std::size_t left = size;
   for (;;) {

@@ -43,6 +43,8 @@ struct job {
   std::uint64_t ignored_signals = 0;
   int terminal = -1;
   std::vector<raw_record> guard;
+  void* bytes = nullptr; // the mapping that all of these point into, for good
+  std::size_t size = 0;
 };
 
 // Maps `fd` (not closed) and fills `out`. False when the bytes are not a job.

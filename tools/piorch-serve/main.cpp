@@ -14,6 +14,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
+#include <malloc.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -63,6 +64,15 @@ ipc::initialize_result about_us() {
   return about;
 }
 
+// What a burst of work has taken goes back to the system. Set, these are also constant:
+// else glibc raises the threshold for mmap with each large block that is freed, and
+// keeps such blocks from then on.
+void keep_memory_small() {
+  ::mallopt(M_MMAP_THRESHOLD, 128 << 10);
+  ::mallopt(M_TRIM_THRESHOLD, 256 << 10);
+  ::mallopt(M_ARENA_MAX, 2); // actors and Asio: two threads that work
+}
+
 } // namespace
 
 int main(int argc, char** argv) {
@@ -75,6 +85,8 @@ int main(int argc, char** argv) {
   sigaddset(&every, SIGCHLD);
   ::pthread_sigmask(SIG_SETMASK, &every, nullptr);
   ::signal(SIGPIPE, SIG_IGN);
+
+  keep_memory_small();
 
   arguments args;
   if (!parse(argc, argv, args)) {
@@ -116,6 +128,12 @@ int main(int argc, char** argv) {
                                              actors::broker_starter starter,
                                              actors::approval_desk_handle desk) {
     return actors::start_supervisor(system, std::move(starter), std::move(desk), where);
+  };
+  options.settings = [where = *paths]() -> result<config::settings> {
+    auto loaded = config::load_settings(where);
+    if (!loaded)
+      return std::move(loaded).failed();
+    return std::move(loaded->values);
   };
   if (auto usable = actors::check_journal(*paths); !usable)
     return refuse(args, usable.failed().text);

@@ -6,16 +6,15 @@
 #include "orchestration/report.hpp"
 #include "tools/piorch/commands.hpp"
 #include "tools/piorch/exit_status.hpp"
+#include "tools/piorch/instance_watch.hpp"
 #include "tools/piorch/instances.hpp"
 #include "tools/piorch/output.hpp"
 
 #include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <poll.h>
-#include <sys/inotify.h>
 #include <tuple>
-#include <unistd.h>
 
 namespace piorch::cli {
 
@@ -46,11 +45,13 @@ std::string table(const std::vector<approval_request>& all) {
            (a.operation == "connect"
                 ? "connect to " + config::printable(a.destination.value_or(""))
                 : config::printable(a.operation + " " + a.destination.value_or(""))) +
-           "  (waits " + left_until(a.expires_at) +
-           ")\n    command: " + config::printable(a.command, 400) +
+           "  (waits " + left_until(a.expires_at) + ")\n    " +
+           (a.session_id ? "task: " : "command: ") + config::printable(a.command, 400) +
            "\n    in: " + config::printable(a.cwd) + "\n";
     if (a.session_id)
-      out += "    session: " + config::printable(a.agent_name.value_or("") + " " + *a.session_id) +
+      out += "    session: " +
+             config::printable((a.agent_name && !a.agent_name->empty() ? *a.agent_name + " " : "") +
+                               *a.session_id) +
              "\n";
     if (a.matched_policy)
       out += "    policy: " + config::printable(*a.matched_policy) + "\n";
@@ -63,118 +64,40 @@ std::string table(const std::vector<approval_request>& all) {
 class viewer {
 public:
   viewer(const ipc::instance_directory& directory, bool watch, bool as_json)
-      : directory_(directory), watch_(watch), json_(as_json) {}
+      : watch_(watch), json_(as_json),
+        lists_(
+            directory,
+            {{[](auto after) { return ipc::approval_list_params{after}; },
+              [this](auto of, const nlohmann::json& answer) { return take(of, answer); }}},
+            [this](auto of) { waiting_.erase(of); }, watch ? answers::yes : answers::no) {}
 
   int run() {
-    if (watch_ && !begin_watch())
-      return exit_failed;
-    look_around();
-    if (const int status = show(); status != exit_done || !watch_)
-      return status;
-    for (;;) {
-      if (!wait())
-        return exit_done;
-      if (const int status = show(); status != exit_done)
-        return status;
-    }
+    if (watch_)
+      if (const auto begun = lists_.begin(); !begun) {
+        complain("approvals", begun.failed().text);
+        return exit_failed;
+      }
+    lists_.look({});
+    int status = show();
+    while (watch_ && status == exit_done && lists_.wait() != instance_watch::event::closed)
+      status = show();
+    return status;
   }
 
 private:
-  struct place {
-    ipc::connected at;
-    std::vector<approval_request> waiting;
-    std::optional<long long> asked; // until the answer comes: the next change
-    bool lost = false;
-  };
-
-  // An orchestrator that comes up later touches its socket when it can be reached.
-  bool begin_watch() {
-    news_.reset(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
-    if (news_ && ::inotify_add_watch(news_.get(), directory_.path().c_str(), IN_ATTRIB) >= 0)
-      return true;
-    complain("approvals", "cannot watch " + directory_.path());
-    return false;
-  }
-
-  void look_around() {
-    for (auto& one : live_instances(directory_)) {
-      const auto known = [&](const place& p) { return p.at.server.pid == one.server.pid; };
-      if (std::any_of(places_.begin(), places_.end(), known))
-        continue;
-      place p{std::move(one), {}, {}, false};
-      if (auto answer = p.at.peer.call(ipc::approval_list_params{}, instance_answer_time)) {
-        take(p, *answer);
-        places_.push_back(std::move(p));
-        if (watch_)
-          receive(places_.back()); // the next answer may be there already
-      }
-    }
-  }
-
-  // The list, and at once the question for the next one.
-  void take(place& p, const nlohmann::json& answer) {
+  result<std::uint64_t> take(instance_watch::instance of, const nlohmann::json& answer) {
     auto list = ipc::read<ipc::approval_list_result>(answer);
-    if (!list) {
-      p.lost = true;
-      return;
-    }
-    p.waiting = std::move(list->approvals);
-    if (!watch_)
-      return;
-    p.asked = p.at.peer.request(ipc::approval_list_params{list->revision});
-    p.lost = !p.at.peer.flush(ipc::client::clock::now() + instance_answer_time);
-  }
-
-  // Until one of them has something new. False: nobody reads what we print any more.
-  bool wait() {
-    std::vector<pollfd> ready;
-    for (const auto& p : places_)
-      ready.push_back({p.at.peer.descriptor(), POLLIN, 0});
-    ready.push_back({news_.get(), POLLIN, 0});
-    ready.push_back({STDOUT_FILENO, 0, 0}); // errors and hang-ups only
-    if (::poll(ready.data(), ready.size(), -1) <= 0)
-      return true;
-    if (ready.back().revents != 0)
-      return false;
-    for (std::size_t i = 0; i < places_.size(); ++i)
-      if (ready[i].revents != 0)
-        receive(places_[i]);
-    places_.erase(
-        std::remove_if(places_.begin(), places_.end(), [](const place& p) { return p.lost; }),
-        places_.end());
-    if (ready[ready.size() - 2].revents != 0) {
-      char names[4096];
-      while (::read(news_.get(), names, sizeof names) > 0) {
-      }
-      look_around();
-    }
-    return true;
-  }
-
-  static constexpr auto kind_message = ipc::client::incoming::kind::message;
-  void receive(place& p) {
-    for (;;) {
-      auto in = p.at.peer.receive(ipc::client::clock::now());
-      if (!in)
-        p.lost = true;
-      if (!in || in->what != kind_message)
-        return;
-      if (auto answer = ipc::client::answer_to(p.asked.value_or(0), in->message)) {
-        if (*answer)
-          take(p, **answer);
-        else
-          p.lost = true;
-      }
-      if (p.lost)
-        return;
-    }
+    if (!list)
+      return std::move(list).failed();
+    waiting_[of] = std::move(list->approvals);
+    return list->revision;
   }
 
   // Nothing when it would be the same again.
   int show() {
     std::vector<approval_request> all;
-    for (const auto& p : places_)
-      all.insert(all.end(), p.waiting.begin(), p.waiting.end());
+    for (const auto& [of, waiting] : waiting_)
+      all.insert(all.end(), waiting.begin(), waiting.end());
     std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) {
       return std::tie(a.expires_at, a.id) < std::tie(b.expires_at, b.id);
     });
@@ -193,12 +116,11 @@ private:
     return print(table(all));
   }
 
-  const ipc::instance_directory& directory_;
   bool watch_;
   bool json_;
-  ipc::unique_fd news_;
-  std::vector<place> places_;
+  std::map<instance_watch::instance, std::vector<approval_request>> waiting_;
   std::optional<std::string> shown_;
+  instance_watch lists_;
 };
 
 } // namespace
@@ -210,7 +132,10 @@ const command_help approvals_help = {
     "approvals [--watch] [--json]",
     options,
     "Answer with piorch approve ID or piorch deny ID. What nobody answers in time\n"
-    "(approvals.timeoutSeconds in the configuration) is denied.\n"};
+    "(approvals.timeoutSeconds in the configuration) is denied. piorch exec asks on its\n"
+    "terminal, and so do start, follow-up, handoff, wait and follow for sessions. A request\n"
+    "waits while somebody is there who can be asked: one of those, approvals --watch,\n"
+    "status --watch on a terminal, or Pi with the piorch package. Else it is denied at once.\n"};
 
 int approvals_command(const arguments& args) {
   const auto given = parse_options(options, args);

@@ -15,6 +15,7 @@ constexpr command table[] = {
     {&status_help, status_command},
     {&follow_help, follow_command},
     {&result_help, result_command},
+    {&why_help, why_command},
     {&abort_help, abort_command},
     {&stop_help, stop_command},
     {&approvals_help, approvals_command},
@@ -24,6 +25,7 @@ constexpr command table[] = {
     {&doctor_help, doctor_command},
     {&config_help, config_command},
     {&serve_help, serve_command},
+    {&completions_help, completions_command},
     {&version_help, version_command},
     {&help_help, help_command},
 };

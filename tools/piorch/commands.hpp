@@ -50,6 +50,7 @@ int stop_command(const arguments& args);
 int approvals_command(const arguments& args);
 int approve_command(const arguments& args);
 int deny_command(const arguments& args);
+int completions_command(const arguments& args);
 int config_command(const arguments& args);
 int doctor_command(const arguments& args);
 int exec_command(const arguments& args);
@@ -57,6 +58,7 @@ int help_command(const arguments& args);
 int policy_command(const arguments& args);
 int serve_command(const arguments& args);
 int version_command(const arguments& args);
+int why_command(const arguments& args);
 
 extern const command_help start_help;
 extern const command_help follow_up_help;
@@ -70,6 +72,7 @@ extern const command_help stop_help;
 extern const command_help approvals_help;
 extern const command_help approve_help;
 extern const command_help deny_help;
+extern const command_help completions_help;
 extern const command_help config_help;
 extern const command_help doctor_help;
 extern const command_help exec_help;
@@ -77,5 +80,6 @@ extern const command_help help_help;
 extern const command_help policy_help;
 extern const command_help serve_help;
 extern const command_help version_help;
+extern const command_help why_help;
 
 } // namespace piorch::cli

@@ -93,11 +93,9 @@ const command_help config_help = {
     "is missing, ~/.pi/agent/pi-sandbox.json. Nothing in a project can change it.\n"};
 
 int config_command(const arguments& args) {
-  const auto given = parse_options(options, args);
+  const auto given = parse_one_word(options, args, "one of path, check and show is needed");
   if (!given)
     return usage_error("config", given.failed().text);
-  if (given->words.size() != 1 || !given->rest.empty())
-    return usage_error("config", "one of path, check and show is needed");
   const std::string& action = given->words[0];
   if (action != "path" && action != "check" && action != "show")
     return usage_error("config", config::in_quotes(action) + " is none of path, check and show");

@@ -1,10 +1,13 @@
 #include "tools/piorch/commands.hpp"
+#include "tools/piorch/exec_host.hpp"
 #include "tools/piorch/exec_options.hpp"
 #include "tools/piorch/exit_status.hpp"
 #include "tools/piorch/output.hpp"
 #include "tools/piorch/report_file.hpp"
 #include "tools/piorch/surroundings.hpp"
 
+#include "orchestration/host_access.hpp"
+#include "sandbox/caller.hpp"
 #include "sandbox/files.hpp"
 #include "sandbox/hand_over.hpp"
 
@@ -12,37 +15,11 @@
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 namespace piorch::cli {
 
 namespace {
-
-std::uint64_t monotonic_us() {
-  return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::microseconds>(
-                                        std::chrono::steady_clock::now().time_since_epoch())
-                                        .count());
-}
-
-// The caller's signal state, kept for the command; piorch itself blocks all.
-struct signal_state {
-  sigset_t mask;
-  std::uint64_t ignored = 0;
-};
-
-signal_state block_signals() {
-  signal_state out;
-  sigset_t all;
-  sigfillset(&all);
-  ::sigprocmask(SIG_SETMASK, &all, &out.mask);
-  for (int n = 1; n < 32; ++n) {
-    struct sigaction now {};
-    if (::sigaction(n, nullptr, &now) == 0 && now.sa_handler == SIG_IGN)
-      out.ignored |= std::uint64_t{1} << (n - 1);
-  }
-  return out;
-}
 
 // The descriptor of the terminal in whose foreground this process is, or -1.
 int foreground_terminal() {
@@ -50,16 +27,6 @@ int foreground_terminal() {
     if (const pid_t group = ::tcgetpgrp(fd); group > 0 && group == ::getpgrp())
       return fd;
   return -1;
-}
-
-// An open directory would be a way around every mount: openat(0, "../…").
-bool standard_stream_is_directory() {
-  for (int fd = 0; fd <= 2; ++fd) {
-    struct stat st {};
-    if (::fstat(fd, &st) == 0 && S_ISDIR(st.st_mode))
-      return true;
-  }
-  return false;
 }
 
 sandbox::environment make_environment(const exec_options& o) {
@@ -80,13 +47,11 @@ std::vector<std::string> make_arguments(const exec_options& o) {
   return {shell, "-c", *o.command_string};
 }
 
+// One line for people; what a person approves, complete and as a shell would read it.
 std::string describe_command(const exec_options& o) {
-  if (o.command_string)
-    return *o.command_string;
-  std::string out;
-  for (const std::string& word : o.argv)
-    out += (out.empty() ? "" : " ") + word;
-  return out;
+  const std::string command =
+      o.command_string ? *o.command_string : orchestration::in_words(o.argv);
+  return o.shell.empty() ? command : orchestration::in_words(make_arguments(o));
 }
 
 template <class T> void append(std::vector<T>& to, const std::vector<T>& from) {
@@ -101,12 +66,12 @@ int refuse(const error& why) {
 } // namespace
 
 int exec_command(const arguments& args) {
-  const std::uint64_t begun = monotonic_us();
-  const signal_state caller = block_signals();
+  const std::uint64_t begun = sandbox::monotonic_us();
+  const sandbox::caller_signals caller = sandbox::block_signals();
   auto options = parse_exec_options(args);
   if (!options)
     return usage_error("exec", options.failed().text);
-  if (standard_stream_is_directory())
+  if (sandbox::standard_stream_is_directory())
     return refuse({failure::usage, "a standard stream is an open directory, which would let the "
                                    "command leave the sandbox; redirect it from /dev/null"});
   auto around = look_around();
@@ -122,8 +87,12 @@ int exec_command(const arguments& args) {
 
   around->policy.workspace =
       options->cwd.empty() ? std::string(".") : absolute(options->cwd, around->current_directory);
-  for (const std::string& path : options->allow_read)
+  for (const std::string& path : options->allow_read) {
+    // A mistyped path would only show as an error of the command's.
+    if (::access(path.c_str(), F_OK) != 0)
+      return refuse({failure::usage, "--allow-read " + path + ": " + std::strerror(errno)});
     around->policy.additional_read.push_back(absolute(path, around->current_directory));
+  }
 
   sandbox::hand_over next;
   if (!options->report.empty()) {
@@ -133,6 +102,8 @@ int exec_command(const arguments& args) {
     next.report = std::move(*report);
   }
 
+  const bool asks = options->ask == ask_mode::always ||
+                    (options->ask == ask_mode::on_a_terminal && ::isatty(STDERR_FILENO) == 1);
   sandbox::launch_request request;
   request.arguments = make_arguments(*options);
   request.variables = make_environment(*options);
@@ -143,38 +114,38 @@ int exec_command(const arguments& args) {
   if (const auto workspace = sandbox::canonical(around->policy.workspace))
     request.directory = *workspace;
 
-  auto started = sandbox::launch(settings, around->policy, request);
-  if (!started)
-    return refuse(started.failed());
+  next.command = describe_command(*options);
+  auto prefix = host_prefix(settings, next.command, asks ? request.terminal : -1);
+  if (!prefix)
+    return refuse(prefix.failed());
+  const bool retries =
+      may_be_retried(settings, asks && (request.terminal == 0 || request.terminal == 1));
+  if (*prefix || retries) {
+    auto there = host_run(*options, request, next.command);
+    if (!there)
+      return refuse(there.failed());
+    there->prefix = prefix->value_or("");
+    next.host = std::move(*there);
+  }
+  ipc::unique_fd its_stderr;
+  if (retries && !*prefix && (its_stderr = watch_stderr(*next.host)))
+    request.stdio[2] = its_stderr.get();
 
-  next.bwrap = started->bwrap;
-  next.channel = std::move(started->channel);
-  next.diagnostics = std::move(started->diagnostics);
-  next.temp = std::move(started->temp);
+  if (!*prefix) {
+    auto started = sandbox::launch(settings, around->policy, request);
+    if (!started)
+      return refuse(started.failed());
+    sandbox::take(next, std::move(*started));
+  }
   if (request.terminal >= 0)
     next.terminal.reset(::fcntl(request.terminal, F_DUPFD_CLOEXEC, 3));
-  next.workspace = started->rules.workspace;
-  next.temp_dir = started->rules.temp_dir;
   next.trusted_file =
       around->settings.file.empty() ? around->paths.settings_file : around->settings.file;
-  next.command = describe_command(*options);
   next.time_limit = options->timeout.value_or(std::chrono::milliseconds(0));
   next.begun_us = begun;
-  next.ask = options->ask == ask_mode::always ||
-             (options->ask == ask_mode::on_a_terminal && ::isatty(STDERR_FILENO) == 1);
+  next.ask = asks;
   next.settings = std::move(settings);
-
-  const std::string broker = sandbox::join(around->policy.libexec_dir, "piorch-broker");
-  auto file = sandbox::send(next);
-  if (file) {
-    const std::string number = std::to_string(file->get());
-    ::execl(broker.c_str(), "piorch-broker", "exec", number.c_str(), nullptr);
-    complain("exec",
-             "cannot run " + broker + ": " + std::strerror(errno) + "; install piorch again");
-  } else
-    complain("exec", file.failed().text);
-  ::kill(started->bwrap, SIGKILL);
-  return exit_not_run;
+  return refuse(sandbox::become_broker(next, around->policy.libexec_dir, "exec"));
 }
 
 } // namespace piorch::cli

@@ -1,5 +1,6 @@
 #include "tools/piorch/exec_options.hpp"
 
+#include "config/limits.hpp"
 #include "config/text.hpp"
 #include "tools/piorch/commands.hpp"
 
@@ -23,8 +24,10 @@ constexpr option options[] = {
      "let it reach port N of this host's loopback at 127.0.0.1:N\nand [::1]:N; may be repeated"},
     {0, "env", "N=V", "set variable N to V; may be repeated"},
     {0, "clear-env", "", "pass none of the present environment"},
-    {0, "ask", "", "ask about hosts that no pattern covers (default on a terminal)"},
-    {0, "no-ask", "", "refuse them without asking (default otherwise)"},
+    {0, "ask", "",
+     "ask for what needs an approval: hosts that no pattern covers,\ncommands on the host (default "
+     "on a terminal)"},
+    {0, "no-ask", "", "refuse it without asking (default otherwise)"},
     {0, "shell", "PATH", "the shell for -c, an absolute path"},
     {0, "report", "FILE", "write one JSON object about the run to FILE"},
 };
@@ -34,6 +37,8 @@ constexpr std::int64_t longest_timeout_seconds = 31'536'000; // a year
 error usage(std::string text) { return {failure::usage, std::move(text)}; }
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+bool is_space_or_control(char c) { return (c >= '\0' && c <= ' ') || c == '\x7f'; }
 
 // The value of a short decimal number, or nothing.
 std::optional<std::int64_t> whole_number(std::string_view text) {
@@ -47,7 +52,9 @@ std::optional<std::int64_t> whole_number(std::string_view text) {
 
 result<std::chrono::milliseconds> parse_timeout(const std::string& text) {
   const auto dot = text.find('.');
-  const auto seconds = whole_number(std::string_view(text).substr(0, dot));
+  const auto seconds = dot == 0 && text.size() > 1
+                           ? std::optional<std::int64_t>(0) // ".5"
+                           : whole_number(std::string_view(text).substr(0, dot));
   std::optional<std::int64_t> fraction = 0;
   if (dot != std::string::npos) {
     std::string digits = text.substr(dot + 1);
@@ -65,6 +72,8 @@ result<std::uint16_t> parse_port(const std::string& text) {
   if (!port || *port < 1 || *port > 65535)
     return usage("--allow-local-port " + config::in_quotes(text) +
                  ": a port number from 1 to 65535 is needed");
+  if (limits::is_proxy_port(static_cast<std::uint64_t>(*port)))
+    return usage("--allow-local-port " + text + ": that is the port of the sandbox's own proxy");
   return static_cast<std::uint16_t>(*port);
 }
 
@@ -80,7 +89,11 @@ result<std::pair<std::string, std::string>> parse_variable(const std::string& te
   const auto equals = text.find('=');
   if (equals == std::string::npos || equals == 0)
     return usage("--env " + config::in_quotes(text) + ": NAME=VALUE is needed");
-  return std::make_pair(text.substr(0, equals), text.substr(equals + 1));
+  const auto name = text.substr(0, equals);
+  if (std::any_of(name.begin(), name.end(), is_space_or_control))
+    return usage("--env " + config::in_quotes(text) + ": " + config::in_quotes(name) +
+                 " cannot be the name of a variable");
+  return std::make_pair(name, text.substr(equals + 1));
 }
 
 // Takes one option over into `out`.
@@ -120,6 +133,9 @@ result<done> apply(const std::string& name, const std::string& value, exec_optio
     out.cwd = value;
   else if (name == "allow-read")
     out.allow_read.push_back(value);
+  else if (name == "report" && value == "-")
+    return usage("--report -: a file is needed, standard output is the command's own (a file of "
+                 "that name: ./-)");
   else if (name == "report")
     out.report = value;
   else if (name == "shell" && value[0] != '/')
@@ -143,7 +159,8 @@ const command_help exec_help = {
     "The command reads the system and the workspace, not the rest of the home; it\n"
     "writes to the workspace and a private temporary directory; it reaches the network\n"
     "only as the configuration and these options allow. piorch policy shows the details.\n"
-    "Standard input, output and error are the command's own.\n"
+    "Standard input, output and error are the command's own. What hostIPC in the\n"
+    "configuration lets run on the host is asked for on the terminal first.\n"
     "\n"
     "The exit status is the command's; 128+N when signal N ended it; 124 when it timed\n"
     "out; 125 when piorch could not run it (nothing was executed); 126 when it is not\n"
@@ -163,6 +180,8 @@ result<exec_options> parse_exec_options(const arguments& args) {
                  ": put -- before the command");
   if (out.command_string && !given->rest.empty())
     return usage("either -c STRING or -- CMD, not both");
+  if (given->has("ask") && given->has("no-ask"))
+    return usage("--ask and --no-ask exclude each other");
   if (!out.command_string && given->rest.empty())
     return usage("no command: give -- CMD [ARG…] or -c STRING");
   if (!out.command_string && given->rest[0].empty())

@@ -1,5 +1,6 @@
 // `piorch follow`, `abort`, `stop`.
 #include "tools/piorch/commands.hpp"
+#include "tools/piorch/connection_questions.hpp"
 #include "tools/piorch/exit_status.hpp"
 #include "tools/piorch/orchestrator.hpp"
 #include "tools/piorch/output.hpp"
@@ -9,8 +10,10 @@
 #include "orchestration/report.hpp"
 #include "tools/piorch/progress.hpp"
 
+#include <cerrno>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 namespace piorch::cli {
 
@@ -33,11 +36,74 @@ constexpr std::chrono::seconds end_limit{30};
 
 int finish(const parsed_options& given) { return given.has("json") ? print("{}\n") : exit_done; }
 
+bool is_live_state(const nlohmann::json& holder) {
+  const auto state = orchestration::session_state_from(string_at(holder, "state"));
+  return !state || is_live(*state);
+}
 // The last event of a session: after it nothing comes.
 bool is_last(const nlohmann::json& event) {
-  const auto state = orchestration::session_state_from(string_at(event, "state"));
-  return string_at(event, "type") == "state" && state && !is_live(*state);
+  return string_at(event, "type") == "state" && !is_live_state(event);
 }
+
+class follower {
+public:
+  follower(found_session& of, bool asks, bool as_json)
+      : peer_(of.at.peer), live_(is_live_state(of.document)), json_(as_json),
+        questions_(asks, [this](const auto& params) { show(params); }) {}
+
+  int run(const ipc::session_follow_params& p) {
+    questions_.about(p.session_id);
+    const auto id = peer_.request(p);
+    while (!status_) {
+      auto in = ipc::client::receive_any({&peer_}, questions_.look_again(), questions_.wait_for());
+      if (!in.what)
+        return failed("follow", in.what.failed());
+      auto& message = in.what->message;
+      if (in.what->what != ipc::client::incoming::kind::message) {
+        questions_.read();
+      } else if (auto answer = ipc::client::answer_to(id, message)) {
+        if (!*answer)
+          return failed("follow", answer->failed());
+        if (!live_)
+          last_ = orchestration::count_at(**answer, "next") - 1;
+        if (last_ && p.from > *last_)
+          return exit_done; // there is nothing to wait for
+      } else if (!questions_.take(peer_, message) && message.method == ipc::session_event_method) {
+        questions_.event(std::move(message.params));
+      }
+    }
+    return *status_;
+  }
+
+private:
+  void show(const nlohmann::json& params) {
+    if (status_)
+      return;
+    const auto& event = orchestration::member(params, "event");
+    std::string out;
+    if (json_) {
+      out = orchestration::dump(params) + "\n";
+    } else if (string_at(event, "type") == "text") {
+      out = orchestration::printable(string_at(event, "delta"));
+      in_text_ = !out.empty() ? out.back() != '\n' : in_text_;
+    } else if (auto text = event_text(event); !text.empty()) {
+      out = (std::exchange(in_text_, false) ? "\n" : "") + text;
+    }
+    const int status = out.empty() ? exit_done : print(out);
+    // Events that could not be kept may be the last ones: a gap stands for them.
+    if (status != exit_done || is_last(event) ||
+        (last_ && orchestration::count_at(params, "seq") >= *last_))
+      status_ = status;
+  }
+
+  ipc::client& peer_;
+  bool live_;
+  bool json_;
+  bool in_text_ = false;
+  std::optional<std::uint64_t> last_; // of a session that has ended
+  std::optional<int> status_;         // ours, when all is shown
+  connection_questions questions_;
+};
 
 } // namespace
 
@@ -46,7 +112,8 @@ const command_help follow_help = {"follow",
                                   "the events of a session as they happen, until it ends",
                                   "follow [OPTION…] SESSION",
                                   follow_options,
-                                  ""};
+                                  "On a terminal it asks there for connections, as piorch "
+                                  "start.\n"};
 const command_help abort_help = {
     "abort",       "", "stop the current run of a session and keep the session", "abort SESSION",
     abort_options, ""};
@@ -55,65 +122,30 @@ const command_help stop_help = {
     stop_options, ""};
 
 int follow_command(const arguments& args) {
-  const auto given = parse_options(follow_options, args);
+  const auto given = parse_one_word(follow_options, args, "exactly one session is expected");
   if (!given)
     return usage_error("follow", given.failed().text);
-  if (given->words.size() != 1 || !given->rest.empty())
-    return usage_error("follow", "exactly one session is expected");
   ipc::session_follow_params p;
   if (const auto* from = given->last("from")) {
     char* end = nullptr;
+    errno = 0;
     p.from = std::strtoull(from->c_str(), &end, 10);
-    if (from->empty() || *end != '\0' || from->front() == '-')
+    if (from->empty() || *end != '\0' || from->front() == '-' || errno != 0)
       return usage_error("follow",
                          "--from: the number of an event is expected, not \"" + *from + "\"");
   }
-  auto found = find_session(given->words[0]);
+  const bool asks = !given->has("json") && can_ask_here();
+  auto found = find_session(given->words[0], asks ? answers::yes : answers::no);
   if (!found)
     return failed("follow", found.failed());
   p.session_id = string_at(found->document, "id");
-  auto& peer = found->at.peer;
-  const auto id = peer.request(p);
-  bool in_text = false;
-  for (;;) {
-    auto in = peer.receive();
-    if (!in)
-      return failed("follow", in.failed());
-    if (auto answer = ipc::client::answer_to(id, in->message)) {
-      if (!*answer)
-        return failed("follow", answer->failed());
-      // From after the end of an ended session there is nothing to wait for.
-      const auto state = orchestration::session_state_from(string_at(found->document, "state"));
-      if (state && !is_live(*state) && p.from >= orchestration::count_at(**answer, "next"))
-        return exit_done;
-      continue;
-    }
-    if (in->message.method != ipc::session_event_method)
-      continue;
-    const auto& event = orchestration::member(in->message.params, "event");
-    std::string out;
-    if (given->has("json")) {
-      out = orchestration::dump(in->message.params) + "\n";
-    } else if (string_at(event, "type") == "text") {
-      out = orchestration::printable(string_at(event, "delta"));
-      in_text = !out.empty() ? out.back() != '\n' : in_text;
-    } else if (auto text = event_text(event); !text.empty()) {
-      out = (std::exchange(in_text, false) ? "\n" : "") + text;
-    }
-    if (!out.empty())
-      if (const int status = print(out); status != exit_done)
-        return status;
-    if (is_last(event))
-      return exit_done;
-  }
+  return follower(*found, asks, given->has("json")).run(p);
 }
 
 int abort_command(const arguments& args) {
-  const auto given = parse_options(abort_options, args);
+  const auto given = parse_one_word(abort_options, args, "exactly one session is expected");
   if (!given)
     return usage_error("abort", given.failed().text);
-  if (given->words.size() != 1 || !given->rest.empty())
-    return usage_error("abort", "exactly one session is expected");
   auto found = find_session(given->words[0]);
   if (!found)
     return failed("abort", found.failed());

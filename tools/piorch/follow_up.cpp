@@ -1,5 +1,6 @@
 // `piorch follow-up`, `wait`: a task for a live session, and waiting for one.
 #include "tools/piorch/commands.hpp"
+#include "tools/piorch/connection_questions.hpp"
 #include "tools/piorch/exit_status.hpp"
 #include "tools/piorch/orchestrator.hpp"
 #include "tools/piorch/output.hpp"
@@ -35,9 +36,6 @@ struct waits_at {
   std::vector<long long> ids;
 };
 
-// Sessions of several orchestrators and --any: the connections take turns.
-constexpr std::chrono::milliseconds turn{50};
-
 } // namespace
 
 const command_help follow_up_help = {
@@ -47,14 +45,15 @@ const command_help follow_up_help = {
     "follow-up [OPTION…] SESSION TASK…",
     follow_up_options,
     "A session that runs takes the task when it is through; each waiter gets the text that\n"
-    "answers its own task.\n"};
+    "answers its own task. On a terminal it asks there for connections, as piorch start.\n"};
 
 const command_help wait_help = {"wait",
                                 "",
                                 "wait until sessions have settled and print their text",
                                 "wait [OPTION…] SESSION…",
                                 wait_options,
-                                ""};
+                                "On a terminal it asks there for connections that sessions want "
+                                "to make and no rule decides.\n"};
 
 int follow_up_command(const arguments& args) {
   const auto given = parse_options(follow_up_options, args);
@@ -79,12 +78,14 @@ int follow_up_command(const arguments& args) {
   }
   p.background = given->has("background");
   p.follow = !p.background && !given->has("json");
-  auto found = find_session(p.session_id);
+  const bool asks = p.follow && can_ask_here();
+  auto found = find_session(p.session_id, asks ? answers::yes : answers::no);
   if (!found)
     return failed("follow-up", found.failed());
   const auto id = orchestration::string_at(found->document, "id");
   p.session_id = id;
-  return run_session_call("follow-up", found->at, p, {p.background, given->has("json"), false, id});
+  return run_session_call("follow-up", found->at, p,
+                          {p.background, given->has("json"), false, asks, id});
 }
 
 int wait_command(const arguments& args) {
@@ -102,14 +103,17 @@ int wait_command(const arguments& args) {
       return usage_error("wait", read.failed().text);
     limit = *read;
   }
+  const bool asks = !given->has("json") && can_ask_here();
   std::vector<waits_at> places;
+  std::vector<std::string> sessions;
   for (const auto& word : words) {
-    auto found = find_session(word);
+    auto found = find_session(word, asks ? answers::yes : answers::no);
     if (!found)
       return failed("wait", found.failed());
     ipc::session_wait_params p;
     p.session_id = orchestration::string_at(found->document, "id");
     p.timeout = limit;
+    sessions.push_back(p.session_id);
     auto place = std::find_if(places.begin(), places.end(), [&](const waits_at& w) {
       return w.at.server.pid == found->at.server.pid;
     });
@@ -131,35 +135,31 @@ int wait_command(const arguments& args) {
                                   : orchestration::string_at(*answer, "text");
     if (out.empty() || out.back() != '\n')
       out += '\n';
-    if (print(out) != exit_done)
+    if ((given->has("json") ? print(out) : print_foreign(out)) != exit_done)
       status = exit_failed;
   };
-  while (!places.empty()) {
-    for (auto& place : places) {
-      std::optional<ipc::client::clock::time_point> until;
-      if (any && places.size() > 1)
-        until = ipc::client::clock::now() + turn;
-      auto in = place.at.peer.receive(until);
-      if (!in)
-        return failed("wait", in.failed());
-      if (in->what != ipc::client::incoming::kind::message)
-        continue;
-      bool answered = false;
-      for (auto id = place.ids.begin(); id != place.ids.end(); ++id) {
-        const auto answer = ipc::client::answer_to(*id, in->message);
-        if (!answer)
-          continue;
-        show(*answer);
-        place.ids.erase(id);
-        answered = true;
-        break;
-      }
-      if (any && answered)
-        return status;
+  std::size_t open = words.size();
+  std::vector<ipc::client*> peers;
+  for (auto& place : places)
+    peers.push_back(&place.at.peer);
+  connection_questions questions(asks, [](const auto&) {});
+  for (const auto& id : sessions)
+    questions.about(id);
+  while (open > 0) {
+    auto in = ipc::client::receive_any(peers, questions.look_again(), questions.wait_for());
+    if (!in.what)
+      return failed("wait", in.what.failed());
+    if (in.index >= peers.size()) {
+      questions.read();
+      continue;
     }
-    places.erase(
-        std::remove_if(places.begin(), places.end(), [](const auto& w) { return w.ids.empty(); }),
-        places.end());
+    if (questions.take(*peers[in.index], in.what->message))
+      continue;
+    for (const auto id : places[in.index].ids)
+      if (const auto answer = ipc::client::answer_to(id, in.what->message)) {
+        show(*answer);
+        open = any ? 0 : open - 1;
+      }
   }
   return status;
 }

@@ -7,17 +7,26 @@ namespace piorch::cli {
 
 result<ipc::instance_directory> open_instance_directory() {
   auto paths = config::resolve_paths(config::read_path_inputs());
-  if (!paths)
-    return std::move(paths).failed();
-  return ipc::instance_directory::open(paths->runtime_dir);
+  auto opened = paths ? ipc::instance_directory::open(paths->runtime_dir)
+                      : result<ipc::instance_directory>(paths.failed());
+  // Whatever it was, to the user it is one thing: there is no orchestrator.
+  if (!opened && opened.failed().code == failure::fault)
+    return error{failure::unreachable, opened.failed().text};
+  return opened;
 }
 
-std::vector<ipc::connected> live_instances(const ipc::instance_directory& directory) {
+ipc::initialize_params introduce(answers approvals) {
+  ipc::initialize_params p;
+  p.client_name = "piorch";
+  p.client_version = version;
+  p.approvals = approvals == answers::yes;
+  return p;
+}
+
+std::vector<ipc::connected> live_instances(const ipc::instance_directory& directory,
+                                           answers approvals) {
   constexpr std::chrono::seconds time_to_connect{2};
-  ipc::initialize_params us;
-  us.client_name = "piorch";
-  us.client_version = version;
-  return ipc::connect_to_all(directory, us, time_to_connect);
+  return ipc::connect_to_all(directory, introduce(approvals), time_to_connect);
 }
 
 } // namespace piorch::cli

@@ -170,6 +170,14 @@ result<parsed_options> parse_options(option_list known, const arguments& args) {
   return out;
 }
 
+result<parsed_options> parse_one_word(option_list known, const arguments& args,
+                                      std::string_view expected) {
+  auto given = parse_options(known, args);
+  if (given && (given->words.size() != 1 || given->words[0].empty() || !given->rest.empty()))
+    return error{failure::usage, std::string(expected)};
+  return given;
+}
+
 bool wants_help(option_list known, const arguments& args) {
   const auto parts = split(known, args);
   bool value_follows = false;

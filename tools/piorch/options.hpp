@@ -59,6 +59,11 @@ public:
 // option or a missing value.
 result<parsed_options> parse_options(option_list known, const arguments& args);
 
+// Likewise for a command that takes exactly one word, not an empty one, and nothing after "--";
+// `expected` says what is missing otherwise.
+result<parsed_options> parse_one_word(option_list known, const arguments& args,
+                                      std::string_view expected);
+
 // Is --help or -h among the options, whatever else may be wrong with them?
 bool wants_help(option_list known, const arguments& args);
 

@@ -1,7 +1,7 @@
 #include "tools/piorch/orchestrator.hpp"
 
 #include "config/paths.hpp"
-#include "config/version.hpp"
+#include "orchestration/json_text.hpp"
 #include "tools/piorch/exit_status.hpp"
 #include "tools/piorch/output.hpp"
 
@@ -16,38 +16,15 @@ namespace {
 
 using namespace std::chrono_literals;
 constexpr auto answer_limit = 10s;
-constexpr auto connect_limit = 2s;
 
-ipc::initialize_params who() {
-  ipc::initialize_params p;
-  p.client_name = "piorch";
-  p.client_version = version;
-  return p;
-}
-
-struct place {
-  config::paths paths;
-  ipc::instance_directory directory;
-};
-
-result<place> find_place() {
-  auto paths = config::resolve_paths(config::read_path_inputs());
-  if (!paths)
-    return std::move(paths).failed();
-  auto directory = ipc::instance_directory::open(paths->runtime_dir);
-  if (!directory)
-    return std::move(directory).failed();
-  return place{std::move(*paths), std::move(*directory)};
-}
-
-result<ipc::connected> reach(const place& at) {
+result<ipc::connected> reach(const ipc::instance_directory& at, answers approvals) {
   auto libexec = config::own_libexec_dir();
   if (!libexec)
     return std::move(libexec).failed();
   ipc::start_options options;
   options.program = *libexec + "/piorch-serve";
   options.environment = ipc::service_environment();
-  auto reached = ipc::connect_or_start(at.directory, options, who());
+  auto reached = ipc::connect_or_start(at, options, introduce(approvals));
   // Whatever it was, to the user it is one thing: there is no orchestrator.
   if (!reached && reached.failed().code == failure::fault)
     return error{failure::unreachable, reached.failed().text};
@@ -56,27 +33,27 @@ result<ipc::connected> reach(const place& at) {
 
 } // namespace
 
-result<ipc::connected> reach_orchestrator() {
-  const auto at = find_place();
-  return at ? reach(*at) : result<ipc::connected>(at.failed());
+result<ipc::connected> reach_orchestrator(answers approvals) {
+  const auto at = open_instance_directory();
+  return at ? reach(*at, approvals) : result<ipc::connected>(at.failed());
 }
 
-result<std::vector<ipc::connected>> reach_all_orchestrators() {
-  const auto at = find_place();
+result<std::vector<ipc::connected>> reach_all_orchestrators(answers approvals) {
+  const auto at = open_instance_directory();
   if (!at)
     return at.failed();
-  auto all = ipc::connect_to_all(at->directory, who(), connect_limit);
+  auto all = live_instances(*at, approvals);
   if (!all.empty())
     return all;
-  auto started = reach(*at);
+  auto started = reach(*at, approvals);
   if (!started)
     return std::move(started).failed();
   all.push_back(std::move(*started));
   return all;
 }
 
-result<found_session> find_session(const std::string& reference) {
-  auto all = reach_all_orchestrators();
+result<found_session> find_session(const std::string& reference, answers approvals) {
+  auto all = reach_all_orchestrators(approvals);
   if (!all)
     return std::move(all).failed();
   error last{failure::unknown_session, "no session " + reference};
@@ -85,7 +62,8 @@ result<found_session> find_session(const std::string& reference) {
     p.session_id = reference;
     auto answer = one.peer.call(p, answer_limit);
     if (answer && answer->contains("sessions") && (*answer)["sessions"].size() == 1)
-      return found_session{std::move(one), std::move((*answer)["sessions"][0])};
+      return found_session{std::move(one), std::move((*answer)["sessions"][0]),
+                           orchestration::count_at(*answer, "revision")};
     if (!answer)
       last = answer.failed();
   }

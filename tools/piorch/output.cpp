@@ -1,6 +1,7 @@
 #include "tools/piorch/output.hpp"
 
 #include "config/text.hpp"
+#include "orchestration/report.hpp"
 #include "tools/piorch/exit_status.hpp"
 #include <algorithm>
 
@@ -42,6 +43,10 @@ int print(std::string_view text) {
   return exit_done;
 }
 
+int print_foreign(std::string_view text) {
+  return ::isatty(STDOUT_FILENO) == 1 ? print(orchestration::printable(text)) : print(text);
+}
+
 void complain(std::string_view command, std::string_view text) {
   std::string line = "piorch";
   if (!command.empty())
@@ -69,8 +74,12 @@ bool colour_wanted(int fd) {
     const char* value = std::getenv(name);
     return std::string_view(value ? value : "");
   };
-  return variable("NO_COLOR").empty() && !variable("TERM").empty() && variable("TERM") != "dumb" &&
-         ::isatty(fd) == 1;
+  return variable("NO_COLOR").empty() && !is_dumb_terminal() && ::isatty(fd) == 1;
+}
+
+bool is_dumb_terminal() {
+  const char* kind = std::getenv("TERM");
+  return !kind || !*kind || std::strcmp(kind, "dumb") == 0;
 }
 
 } // namespace piorch::cli

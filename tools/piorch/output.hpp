@@ -12,6 +12,10 @@ namespace piorch::cli {
 // success).
 int print(std::string_view text);
 
+// The same for what a worker said: on a terminal with everything that drives one made
+// visible, elsewhere as it is.
+int print_foreign(std::string_view text);
+
 // "piorch COMMAND: TEXT" as one line on stderr; "piorch: TEXT" without a command.
 void complain(std::string_view command, std::string_view text);
 
@@ -19,7 +23,9 @@ void complain(std::string_view command, std::string_view text);
 // 125 for `exec`, whose 2 would be the command's own.
 int usage_error(std::string_view command, std::string_view text);
 
-// May this descriptor get colour: a terminal that can show it, and no NO_COLOR.
+// May this descriptor get colour, and lines that are drawn again: a terminal that can show
+// it, and no NO_COLOR.
 bool colour_wanted(int fd);
+bool is_dumb_terminal();
 
 } // namespace piorch::cli

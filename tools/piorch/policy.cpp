@@ -63,10 +63,11 @@ int policy_command(const arguments& args) {
   sandbox::policy_report report;
   report.rules = std::move(*rules);
   report.settings_file = around->settings.file;
-  const int no_guard = sandbox::why_no_notification();
-  report.guarded = no_guard == 0;
+  const auto guard = sandbox::find_guard_support();
+  report.guarded = guard.error == 0;
+  report.guard_interruptible = guard.interruptible;
   if (!report.guarded)
-    report.unguarded_because = sandbox::remedy_for_no_notification(no_guard);
+    report.unguarded_because = sandbox::remedy_for_no_notification(guard.error);
   report.limits = sandbox::find_limit_mechanisms();
   return print(format == "json" ? sandbox::policy_json(report)
                                 : sandbox::policy_text(report, colour_wanted(STDOUT_FILENO)));

@@ -59,10 +59,7 @@ std::string event_text(const json& event) {
   return {};
 }
 
-progress::progress(int fd) : fd_(fd), live_(::isatty(fd) == 1), colour_(colour_wanted(fd)) {
-  if (const char* terminal = std::getenv("TERM"); terminal && std::string_view(terminal) == "dumb")
-    live_ = false;
-}
+progress::progress(int fd) : fd_(fd), live_(colour_wanted(fd)) {}
 
 void progress::say(std::string_view text) {
   while (!text.empty()) {
@@ -106,8 +103,15 @@ void progress::show(const json& params) {
   const auto text = event_text(event);
   if (!text.empty()) {
     end_text();
-    say(colour_ ? "\033[2m" + text.substr(0, text.size() - 1) + "\033[0m\n" : text);
+    say(live_ ? "\033[2m" + text.substr(0, text.size() - 1) + "\033[0m\n" : text);
   }
+  tick();
+}
+
+void progress::note(std::string_view line) {
+  clear_line();
+  end_text();
+  say("- " + std::string(line) + "\n");
   tick();
 }
 
@@ -118,7 +122,7 @@ bool progress::tick() {
     return true; // the line belongs to the text
   const auto age = std::chrono::duration_cast<std::chrono::milliseconds>(clock::now() - begun_);
   const auto line = one_line(doing_ + " · " + orchestration::age_text(age), columns_of(fd_) - 1);
-  say("\r\033[K" + (colour_ ? "\033[36m" + line + "\033[0m" : line));
+  say("\r\033[K\033[36m" + line + "\033[0m");
   line_drawn_ = true;
   return true;
 }

@@ -14,7 +14,8 @@ class progress {
 public:
   using clock = std::chrono::steady_clock;
 
-  // `fd` gets the output; the live line only when it is a terminal.
+  // `fd` gets the output; the live line and colour only when it is a
+  // terminal that may have them (colour_wanted).
   explicit progress(int fd);
   ~progress() { clear_line(); }
   progress(const progress&) = delete;
@@ -24,6 +25,8 @@ public:
   void show(const nlohmann::json& params);
   // Draws the live line again; true while there is one to be drawn each second.
   bool tick();
+  // A line of ours, between the worker's.
+  void note(std::string_view line);
   void clear_line();
 
 private:
@@ -32,7 +35,6 @@ private:
 
   int fd_;
   bool live_;
-  bool colour_;
   bool in_text_ = false;    // streamed text has not ended its line
   bool line_drawn_ = false; // the live line is on the screen
   std::string doing_ = "starting";

@@ -2,6 +2,7 @@
 
 #include "config/limits.hpp"
 #include "orchestration/json_text.hpp"
+#include "tools/piorch/connection_questions.hpp"
 #include "tools/piorch/exit_status.hpp"
 #include "tools/piorch/orchestrator.hpp"
 #include "tools/piorch/output.hpp"
@@ -57,7 +58,7 @@ int print_answer(std::string_view command, const json& answer, const run_options
   auto out = text.get<std::string>();
   if (out.empty() || out.back() != '\n')
     out += '\n';
-  return print(out);
+  return print_foreign(out);
 }
 
 } // namespace
@@ -69,22 +70,38 @@ int run_session_call(std::string_view command, ipc::connected& at, const ipc::rp
   std::optional<progress> shown;
   if (!options.background && !options.json)
     shown.emplace(STDERR_FILENO);
+  connection_questions questions(options.asks, [&](const json& params) {
+    if (shown)
+      shown->show(params);
+  });
   std::string session = options.session;
+  if (!session.empty())
+    questions.about(session);
   int interrupted = 0; // 1: abort wanted, 2: stop wanted
   int told = 0;        // of these, passed on
   const auto id = at.peer.request(call);
   for (;;) {
-    std::optional<clock::time_point> until;
-    if (shown && shown->tick())
+    auto until = questions.look_again();
+    if (shown && !questions.is_open() && shown->tick())
       until = clock::now() + std::chrono::seconds(1);
-    auto in = at.peer.receive(until, signals.get());
+    auto others = questions.wait_for();
+    others.push_back({signals.get(), POLLIN, 0});
+    auto [from, in] = ipc::client::receive_any({&at.peer}, until, others);
     if (!in) {
       shown.reset();
       return failed(command, in.failed());
     }
-    if (in->what == ipc::client::incoming::kind::woken)
+    if (in->what == ipc::client::incoming::kind::woken && from == others.size())
       interrupted += drain(signals.get());
+    if (in->what == ipc::client::incoming::kind::woken && from < others.size())
+      questions.read();
+    if (in->what == ipc::client::incoming::kind::too_late)
+      questions.read();
     if (in->what == ipc::client::incoming::kind::message) {
+      if (shown && in->message.method == ipc::approval_request_method)
+        shown->clear_line();
+      if (questions.take(at.peer, in->message))
+        continue;
       if (auto answer = ipc::client::answer_to(id, in->message)) {
         shown.reset();
         if (*answer)
@@ -93,10 +110,11 @@ int run_session_call(std::string_view command, ipc::connected& at, const ipc::rp
         return interrupted > 0 ? status_interrupted : status;
       }
       if (in->message.method == ipc::session_event_method) {
-        if (session.empty())
+        if (session.empty()) {
           session = orchestration::string_at(in->message.params, "sessionId");
-        if (shown)
-          shown->show(in->message.params);
+          questions.about(session);
+        }
+        questions.event(std::move(in->message.params));
       }
     }
     // Before the session has a name to us, to leave is to stop it.
@@ -105,6 +123,8 @@ int run_session_call(std::string_view command, ipc::connected& at, const ipc::rp
     if (interrupted >= 1 && told < 1) {
       told = 1;
       at.peer.request(ipc::session_abort_params{session});
+      if (shown)
+        shown->note("aborting the run; Ctrl-C again stops the session");
     }
     if (interrupted >= 2 && told < 2) {
       told = 2;

@@ -1,5 +1,5 @@
-// Waits for a run on behalf of a person: shows what goes on, passes Ctrl-C on
-// (once: abort the run, twice: stop the session), prints the text. Main thread.
+// Waits for a run on behalf of a person: shows what goes on, asks for connections, passes
+// Ctrl-C on (once: abort the run, twice: stop the session), prints the text. Main thread.
 #pragma once
 
 #include "ipc/start_instance.hpp"
@@ -14,6 +14,7 @@ struct run_options {
   bool background = false;
   bool json = false;
   bool stays = false;  // the session outlives its task: say how to go on
+  bool asks = false;   // `at` says that we answer requests for approval
   std::string session; // known already, else learnt from the first event
 };
 

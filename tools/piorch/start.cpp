@@ -1,5 +1,6 @@
 // `piorch start`, `handoff`: a new session.
 #include "tools/piorch/commands.hpp"
+#include "tools/piorch/connection_questions.hpp"
 #include "tools/piorch/exit_status.hpp"
 #include "tools/piorch/orchestrator.hpp"
 #include "tools/piorch/output.hpp"
@@ -84,6 +85,7 @@ const command_help start_help = {
     options,
     "In the foreground the progress goes to stderr and the worker's text to stdout, and the\n"
     "session ends with its task. Ctrl-C aborts the run, a second one stops the session.\n"
+    "On a terminal it asks there for connections that no rule of the configuration decides.\n"
     "With -d the session stays for follow-ups until it is stopped. A single - as TASK reads\n"
     "it from standard input.\n"};
 
@@ -109,10 +111,11 @@ int start_command(const arguments& args) {
   p.cwd = directory_from(cwd ? *cwd : ".");
   if (auto filled = fill(p, *given); !filled)
     return usage_error("start", filled.failed().text);
-  auto at = reach_orchestrator();
+  const bool asks = p.follow && can_ask_here();
+  auto at = reach_orchestrator(asks ? answers::yes : answers::no);
   if (!at)
     return failed("start", at.failed());
-  return run_session_call("start", *at, p, {p.background, given->has("json"), false, {}});
+  return run_session_call("start", *at, p, {p.background, given->has("json"), false, asks, {}});
 }
 
 int handoff_command(const arguments& args) {
@@ -133,10 +136,12 @@ int handoff_command(const arguments& args) {
     p.cwd = directory_from(*cwd);
   if (auto filled = fill(p, *given); !filled)
     return usage_error("handoff", filled.failed().text);
-  auto parent = find_session(p.session_id);
+  const bool asks = p.follow && can_ask_here();
+  auto parent = find_session(p.session_id, asks ? answers::yes : answers::no);
   if (!parent)
     return failed("handoff", parent.failed());
-  return run_session_call("handoff", parent->at, p, {p.background, given->has("json"), true, {}});
+  return run_session_call("handoff", parent->at, p,
+                          {p.background, given->has("json"), true, asks, {}});
 }
 
 } // namespace piorch::cli

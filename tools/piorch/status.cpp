@@ -1,18 +1,21 @@
-// `piorch status`, `result`: what the orchestrators know of sessions.
+// `piorch status`: what the orchestrators know of sessions.
 #include "tools/piorch/commands.hpp"
 #include "tools/piorch/exit_status.hpp"
+#include "tools/piorch/instance_watch.hpp"
+#include "tools/piorch/instances.hpp"
 #include "tools/piorch/orchestrator.hpp"
 #include "tools/piorch/output.hpp"
-#include "tools/piorch/session_run.hpp"
+#include "tools/piorch/session_board.hpp"
+#include "tools/piorch/watch.hpp"
 
 #include "orchestration/json_text.hpp"
 #include "orchestration/report.hpp"
 
-#include <csignal>
+#include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <sys/ioctl.h>
-#include <sys/signalfd.h>
 #include <unistd.h>
 
 namespace piorch::cli {
@@ -23,12 +26,9 @@ using orchestration::session_document;
 namespace {
 
 constexpr option status_options[] = {
-    {'w', "watch", "", "show it again every second until Ctrl-C"},
-    {0, "json", "", "the documents of the sessions as JSON"},
+    {'w', "watch", "", "show it again whenever something changes, until Ctrl-C"},
+    {0, "json", "", "the documents of the sessions as JSON, one line each time"},
 };
-constexpr option result_options[] = {{0, "json", "", "the document of the session as JSON"}};
-
-constexpr std::chrono::seconds answer_limit{10};
 
 orchestration::instant now() {
   return std::chrono::time_point_cast<std::chrono::milliseconds>(std::chrono::system_clock::now());
@@ -39,62 +39,116 @@ std::size_t columns() {
   return ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 20 ? size.ws_col : 120;
 }
 
-// All sessions, each once: several orchestrators read the same journal, and the one
-// that has a session live knows it best.
-result<std::map<std::string, json>> all_sessions(std::vector<ipc::connected>& all) {
-  std::map<std::string, json> out;
-  for (auto& one : all) {
-    auto answer = one.peer.call(ipc::session_status_params{}, answer_limit);
-    if (!answer)
-      return std::move(answer).failed();
-    for (auto& d : (*answer)["sessions"]) {
-      const auto id = orchestration::string_at(d, "id");
-      const auto state = orchestration::session_state_from(orchestration::string_at(d, "state"));
-      if (state && (out.count(id) == 0 || is_live(*state)))
-        out[id] = std::move(d);
-    }
-  }
-  return out;
-}
-
-result<std::string> status_text(std::vector<ipc::connected>& all, bool as_json) {
-  auto sessions = all_sessions(all);
-  if (!sessions)
-    return std::move(sessions).failed();
+std::string as_text(const std::map<std::string, json>& sessions, bool as_json) {
   if (as_json) {
     json list = json::array();
-    for (auto& [id, d] : *sessions)
-      list.push_back(std::move(d));
+    for (const auto& [id, d] : sessions)
+      list.push_back(d);
     return orchestration::dump({{"sessions", std::move(list)}}) + "\n";
   }
   std::vector<session_document> documents;
-  for (const auto& [id, d] : *sessions)
+  for (const auto& [id, d] : sessions)
     if (auto read = orchestration::session_document_from(d))
       documents.push_back(std::move(*read));
   return orchestration::status_table(std::move(documents), now(),
                                      {columns(), colour_wanted(STDOUT_FILENO)});
 }
 
-int watch() {
+std::string as_text(const json& document, bool as_json) {
+  const auto d = orchestration::session_document_from(document);
+  return as_json || !d ? orchestration::dump(document) + "\n"
+                       : orchestration::status_details(*d, now());
+}
+
+// Prints what is new; on a terminal in place of what was there.
+class screen {
+public:
+  explicit screen(bool redraws) : live_(redraws && colour_wanted(STDOUT_FILENO)) {}
+  int show(const std::string& text) {
+    if (text == shown_)
+      return exit_done;
+    shown_ = text;
+    return print((live_ ? "\033[H\033[J" : "") + text);
+  }
+  // When ages on the screen are wrong again.
+  std::optional<ipc::client::clock::time_point> next() const {
+    if (!live_)
+      return {};
+    return ipc::client::clock::now() + std::chrono::seconds(1);
+  }
+
+private:
+  bool live_;
+  std::string shown_;
+};
+
+int show_all(bool watch, bool as_json) {
+  const auto directory = open_instance_directory();
+  if (!directory)
+    return failed("status", directory.failed());
+  session_board board;
+  bool gone = false;
+  instance_watch lists(*directory, {board.list()}, [&](auto of) {
+    board.lost(of);
+    gone = true;
+    if (!watch)
+      complain("status", "the orchestrator with pid " + std::to_string(of) + " does not answer");
+  });
+  if (watch)
+    if (const auto begun = lists.begin(); !begun)
+      return failed("status", begun.failed());
+  // Starts one when there is none: it alone reads what ended sessions have left.
   auto all = reach_all_orchestrators();
   if (!all)
     return failed("status", all.failed());
-  const bool terminal = ::isatty(STDOUT_FILENO) == 1;
+  lists.look(std::move(*all));
+  screen out(watch && !as_json);
   for (;;) {
-    auto text = status_text(*all, false);
-    if (!text)
-      return failed("status", text.failed());
-    if (const int status = print((terminal ? "\033[H\033[J" : "") + *text); status != exit_done)
+    const auto sessions = board.sessions();
+    const int status = out.show(as_text(sessions, as_json));
+    if (!watch || status != exit_done)
       return status;
-    // The first connection tells us, too, when its orchestrator leaves.
-    const auto until = ipc::client::clock::now() + std::chrono::seconds(1);
-    for (;;) {
-      auto in = all->front().peer.receive(until);
-      if (!in)
-        return failed("status", in.failed());
-      if (in->what == ipc::client::incoming::kind::too_late)
-        break;
+    const bool ages = std::any_of(sessions.begin(), sessions.end(),
+                                  [](const auto& s) { return is_live_document(s.second); });
+    if (lists.wait(ages ? out.next() : std::nullopt) == instance_watch::event::closed)
+      return exit_done;
+    // The others know what it has left behind; somebody has to.
+    if (std::exchange(gone, false)) {
+      lists.ask_again();
+      if (auto again = reach_all_orchestrators())
+        lists.look(std::move(*again));
     }
+  }
+}
+
+// Until it has ended, if it is to be watched.
+int show_one(const std::string& session, bool watch, bool as_json) {
+  auto found = find_session(session);
+  if (!found)
+    return failed("status", found.failed());
+  screen out(watch && !as_json);
+  for (;;) {
+    const int status = out.show(as_text(found->document, as_json));
+    if (!watch || status != exit_done || !is_live_document(found->document))
+      return status;
+    const auto asked = found->at.peer.request(ipc::session_status_params{
+        orchestration::string_at(found->document, "id"), found->revision});
+    std::optional<result<json>> answer;
+    while (!answer) {
+      auto in = ipc::client::receive_any({&found->at.peer}, out.next(), {{STDOUT_FILENO, 0, 0}});
+      if (!in.what)
+        return failed("status", in.what.failed());
+      if (in.what->what == ipc::client::incoming::kind::woken)
+        return exit_done;
+      if (in.what->what == ipc::client::incoming::kind::too_late)
+        out.show(as_text(found->document, as_json));
+      else
+        answer = ipc::client::answer_to(asked, in.what->message);
+    }
+    if (!*answer)
+      return failed("status", answer->failed());
+    found->document = orchestration::member(**answer, "sessions").at(0);
+    found->revision = orchestration::count_at(**answer, "revision");
   }
 }
 
@@ -105,14 +159,9 @@ const command_help status_help = {"status",
                                   "what sessions are live and which have ended",
                                   "status [OPTION…] [SESSION]",
                                   status_options,
-                                  ""};
-const command_help result_help = {
-    "result",
-    "",
-    "the last text of a session, also after it has ended",
-    "result [OPTION…] SESSION",
-    result_options,
-    "The exit status is 1 when the last run failed; the reason is on stderr.\n"};
+                                  "On a terminal --watch also shows commands, CPU, memory and what "
+                                  "waits for approval,\nof all orchestrators: j and k select a "
+                                  "request, a allows it once, d denies it, q ends.\n"};
 
 int status_command(const arguments& args) {
   const auto given = parse_options(status_options, args);
@@ -121,45 +170,11 @@ int status_command(const arguments& args) {
   if (given->words.size() > 1 || !given->rest.empty())
     return usage_error("status", "at most one session");
   const bool as_json = given->has("json");
-  if (given->words.empty()) {
-    if (given->has("watch") && !as_json)
-      return watch();
-    auto all = reach_all_orchestrators();
-    if (!all)
-      return failed("status", all.failed());
-    auto text = status_text(*all, as_json);
-    return text ? print(*text) : failed("status", text.failed());
-  }
-  auto found = find_session(given->words[0]);
-  if (!found)
-    return failed("status", found.failed());
-  if (as_json)
-    return print(orchestration::dump(found->document) + "\n");
-  const auto d = orchestration::session_document_from(found->document);
-  return d ? print(orchestration::status_details(*d, now())) : failed("status", d.failed());
-}
-
-int result_command(const arguments& args) {
-  const auto given = parse_options(result_options, args);
-  if (!given)
-    return usage_error("result", given.failed().text);
-  if (given->words.size() != 1 || !given->rest.empty())
-    return usage_error("result", "exactly one session is expected");
-  auto found = find_session(given->words[0]);
-  if (!found)
-    return failed("result", found.failed());
-  int status = exit_done;
-  if (given->has("json")) {
-    status = print(orchestration::dump(found->document) + "\n");
-  } else if (auto text = orchestration::string_at(found->document, "text"); !text.empty()) {
-    if (text.back() != '\n')
-      text += '\n';
-    status = print(text);
-  }
-  const auto why = orchestration::string_at(found->document, "error");
-  if (why.empty())
-    return status;
-  return failed("result", {failure::session_failed, why});
+  const bool watch = given->has("watch");
+  if (given->words.empty() && watch && !as_json && can_watch_on_terminal())
+    return watch_on_terminal();
+  return given->words.empty() ? show_all(watch, as_json)
+                              : show_one(given->words[0], watch, as_json);
 }
 
 } // namespace piorch::cli

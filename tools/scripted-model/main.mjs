@@ -7,11 +7,12 @@ import { createServer } from "node:http";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { answer } from "./stream.mjs";
-import { next_step } from "./scenario.mjs";
+import { next_step, text_of } from "./scenario.mjs";
 
 const { values: options } = parseArgs({
   options: {
     port: { type: "string", default: "0" },
+    address: { type: "string", default: "127.0.0.1" },
     script: { type: "string" }, // a JSON file: {"rules":[{"match":REGEX,"steps":[...]}]}
     log: { type: "string" }, // JSON Lines, one for each request and each end of one
     key: { type: "string" }, // any other API key is answered 401
@@ -52,6 +53,7 @@ async function serve(request, body, response) {
   log({
     event: "request", n, step: index, task, result, model: asked.model, headers,
     users: asked.messages.filter((message) => message.role === "user").length,
+    system: text_of(asked.messages.find((message) => message.role === "system")).slice(0, 65536),
     tools: (asked.tools ?? []).map((tool) => tool?.function?.name),
   });
   if (options.key && headers.authorization !== `Bearer ${options.key}`) return fail(401, "bad key");
@@ -78,12 +80,12 @@ const server = createServer((request, response) => {
     });
   });
 });
-server.listen(Number(options.port), "127.0.0.1", () => {
+server.listen(Number(options.port), options.address, () => {
   const address = server.address();
   const port = typeof address === "object" ? address?.port : undefined;
   if (options["agent-dir"]) {
     const provider = {
-      baseUrl: `http://127.0.0.1:${port}/v1`,
+      baseUrl: `http://${options.address}:${port}/v1`,
       api: "openai-completions",
       apiKey: options.key ?? "sk-scripted",
       models: [{ id: "scripted", contextWindow: 128000, maxTokens: 4096 }],

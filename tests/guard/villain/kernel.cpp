@@ -1,6 +1,8 @@
 // Around the filter and against the supervisor.
 #include "villain.hpp"
 
+#include "tests/support/calls_32.hpp"
+
 #include <csignal>
 #include <linux/filter.h>
 #include <linux/io_uring.h>
@@ -135,10 +137,12 @@ void add_kernel_attacks(std::vector<attack>& list) {
   });
   add("io-uring", [](auto&) { ring_open(); });
 #if defined(__x86_64__)
-  add("i386-open", [](auto&) { call32(5, ".env", O_CREAT | O_RDWR, 0644); });
-  add("i386-creat", [](auto&) { call32(8, ".env", 0644, 0); });
-  add("i386-mkdir", [](auto&) { call32(39, ".env", 0755, 0); });
-  add("i386-mknod", [](auto&) { call32(14, ".env", S_IFREG | 0644, 0); });
+  if (piorch::test::has_calls_32()) {
+    add("i386-open", [](auto&) { call32(5, ".env", O_CREAT | O_RDWR, 0644); });
+    add("i386-creat", [](auto&) { call32(8, ".env", 0644, 0); });
+    add("i386-mkdir", [](auto&) { call32(39, ".env", 0755, 0); });
+    add("i386-mknod", [](auto&) { call32(14, ".env", S_IFREG | 0644, 0); });
+  }
 #endif
   add("second-listener", [](auto&) { own_listener(); });
   add("traced", [](auto&) { traced(); });

@@ -6,7 +6,9 @@ int main(int argc, char** argv) {
   add_spelling_attacks(all);
   add_path_attacks(all);
   add_kernel_attacks(all);
-  add_git_attacks(all);
+  add_git_settings_attacks(all);
+  add_git_directory_attacks(all);
+  add_plain_attacks(all);
   const std::string mode = argc > 1 ? argv[1] : "";
   if (mode == "list") {
     for (const auto& a : all)

@@ -105,6 +105,23 @@ void publish_git() {
   }
   ::unlink("repo/.git/config.lock");
 }
+// The copy that a direct writer gets, changed while it is looked at.
+void write_git() {
+  const char good[] = "[user]\nname = harmless--------- \n",
+             bad[] = "[core]\nfsmonitor = evil-------- \n";
+  const int fd = ::open("repo/.git/config", O_RDWR | O_CREAT, 0644);
+  char name[40];
+  std::snprintf(name, sizeof name, "/proc/self/fd/%d", fd);
+  const int other = ::open(name, O_RDWR);
+  if (fd < 0 || other < 0 || ::ftruncate(fd, 0) != 0 || ::pwrite(fd, good, sizeof good - 1, 0) < 0)
+    ::unlink("repo/.git/config");
+  ::close(fd);
+  for (int i = 0; other >= 0 && i < 20; ++i)
+    if (::pwrite(other, bad, sizeof bad - 1, 0) < 0 ||
+        ::pwrite(other, good, sizeof good - 1, 0) < 0)
+      std::perror("pwrite");
+  ::close(other);
+}
 void reopen_git() {
   const int fd = ::open("repo/.git/config.lock", O_PATH);
   char name[40];
@@ -148,6 +165,10 @@ int race(int seconds) {
       [] {
         start<publish_git>();
         start<reopen_git>();
+      },
+      [] {
+        start<write_git>();
+        start<write_git>();
       },
   };
   pid_t team[sizeof teams / sizeof *teams];

@@ -25,7 +25,9 @@ struct attack {
 void add_spelling_attacks(std::vector<attack>& list); // every call times every spelling
 void add_path_attacks(std::vector<attack>& list);     // parents, links, races for one name
 void add_kernel_attacks(std::vector<attack>& list);   // around the filter and the supervisor
-void add_git_attacks(std::vector<attack>& list);
+void add_git_settings_attacks(std::vector<attack>& list);
+void add_git_directory_attacks(std::vector<attack>& list);
+void add_plain_attacks(std::vector<attack>& list);
 
 int race(int seconds);         // villain/race.cpp
 int operations(unsigned seed); // villain/operations.cpp: prints results, to be compared

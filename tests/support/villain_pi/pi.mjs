@@ -37,6 +37,7 @@ const deeds = {
 };
 
 let answered_dialog = "";
+let stubborn = false;
 function run(prompt) {
   say({ type: "agent_start" });
   say({ type: "message_end", message: { role: "user", content: prompt } });
@@ -47,6 +48,8 @@ function run(prompt) {
     say({ type: "message_end", message: { role: "assistant", stopReason: "stop", content: [{ type: "text", text }] } });
     say({ type: "agent_settled", aborted: false });
   };
+  stubborn = prompt === "stubborn"; // neither ends nor obeys
+  if (stubborn) return;
   if (prompt === "dialog") waiting = finish;
   else finish();
 }
@@ -58,5 +61,5 @@ createInterface({ input: process.stdin }).on("line", (line) => {
   if (command.type === "get_state") answer({ model: { provider: "villain", id: "one" } });
   else if (command.type === "prompt") { answer({ disposition: "started" }); run(command.message); }
   else if (command.type === "extension_ui_response") { answered_dialog = JSON.stringify(command.cancelled); waiting(); }
-  else answer({});
+  else if (!stubborn) answer({});
 }).on("close", () => process.exit(0));

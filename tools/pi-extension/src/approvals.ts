@@ -156,7 +156,9 @@ function subject(request: approval_request) {
 function question(request: approval_request) {
   const lines = [`Allow ${subject(request)}?`];
   if (request.agentName ?? request.sessionId) lines.push(`Asked by: subagent ${visible(request.agentName ?? request.sessionId!, 100)}`);
-  lines.push(`Command: ${visible(request.command, 1000)}`, `Directory: ${visible(request.cwd, 300)}`);
+  // What runs on the host is read in full, or not allowed.
+  const shown = request.surface === "host-ipc" ? Infinity : 1000;
+  lines.push(`Command: ${visible(request.command, shown)}`, `Directory: ${visible(request.cwd, 300)}`);
   if (request.warning) lines.push(`Careful: ${visible(request.warning, 400)}`);
   return lines.join("\n");
 }

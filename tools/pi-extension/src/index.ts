@@ -7,9 +7,10 @@ import { dirname } from "node:path";
 import { fileURLToPath } from "node:url";
 import { approvals } from "./approvals.ts";
 import { sandboxed_bash } from "./bash.ts";
+import { external_workers } from "./external_workers.ts";
 import { announce } from "./notices.ts";
 import { orchestrator } from "./orchestrator.ts";
-import { diagnosis, foreign_subagent, provider_mode, refusal } from "./provider.ts";
+import { diagnosis, foreign_subagent, provided, provider_mode, refusal } from "./provider.ts";
 import { subagent_tool } from "./subagent.ts";
 
 const own_dir = dirname(fileURLToPath(import.meta.url));
@@ -17,6 +18,8 @@ const own_dir = dirname(fileURLToPath(import.meta.url));
 export default function piorch_extension(pi: ExtensionAPI) {
   const piorch = new orchestrator(process.cwd());
   const bash = new sandboxed_bash(piorch);
+  const workers = new external_workers(piorch);
+  const is_isolating = () => mode.kind === "pi-subagents" && mode.enforce;
   let context: ExtensionContext | undefined;
   new approvals(piorch, () => context);
   let mode: provider_mode = { kind: "unknown", reason: "the Pi session has not started" };
@@ -46,22 +49,33 @@ export default function piorch_extension(pi: ExtensionAPI) {
     mode = await provider_mode(ctx.cwd);
     const foreign = foreign_subagent(pi.getAllTools(), own_dir);
     if (mode.kind === "builtin" && !foreign) pi.registerTool(subagent_tool(piorch, () => pi.getThinkingLevel()));
-    const problem = diagnosis(mode, foreign);
+    if (is_isolating())
+      await workers.establish(ctx.cwd, ctx.sessionManager.getSessionFile() ?? ctx.sessionManager.getSessionId(), foreign);
+    const isolation = is_isolating() ? await workers.problem() : undefined;
+    const problem = diagnosis(mode, foreign) ?? isolation;
     if (problem) ctx.ui.notify(`piorch: ${problem}`, "warning");
     // Not waited for: Pi need not start later for it.
-    if (ctx.hasUI) void announce(piorch, ctx, mode);
+    if (ctx.hasUI) void announce(piorch, ctx, provided(mode, foreign, isolation));
   });
 
-  pi.on("tool_call", (event) => {
+  pi.on("tool_call", async (event) => {
     if (event.toolName === "powershell")
       return { block: true, reason: "piorch: powershell would run outside of the sandbox; use bash" };
     if (event.toolName !== "subagent") return undefined;
-    const reason = refusal(mode, foreign_subagent(pi.getAllTools(), own_dir));
-    return reason === undefined ? undefined : { block: true, reason: `piorch: ${reason}` };
+    const isolation = is_isolating() ? await workers.refusal(event.input) : undefined;
+    const reason = refusal(mode, foreign_subagent(pi.getAllTools(), own_dir), isolation);
+    if (reason !== undefined) return { block: true, reason: `piorch: ${reason}` };
+    if (is_isolating()) workers.begin(event.toolCallId);
+    return undefined;
+  });
+
+  pi.on("tool_result", (event) => {
+    if (event.toolName === "subagent") workers.end(event.toolCallId, event.details);
   });
 
   pi.on("session_shutdown", async () => {
     context = undefined;
+    workers.release();
     await piorch.end();
   });
 }

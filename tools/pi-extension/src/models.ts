@@ -8,30 +8,39 @@ export interface known_model {
 
 const thinking_levels = ["off", "minimal", "low", "medium", "high", "xhigh", "max"];
 
+export interface choice<Model extends known_model> {
+  model: Model;
+  /** Of a thinking level, or "". */
+  suffix: string;
+}
+
 /**
- * `provider/id` of the model that a reference means, with its `:thinking` suffix when it
- * has one. An exact `provider/id` comes first (ids may contain slashes and colons), then a
+ * The model that a reference means, and its `:thinking` suffix. An exact `provider/id` comes first (ids may contain slashes and colons), then a
  * bare id of the current provider, then a bare id that only one provider has.
  * @throws Error that says what would be accepted
  */
-export function resolve_model(reference: string, models: readonly known_model[], current: known_model | undefined) {
+export function resolve_model<Model extends known_model>(
+  reference: string,
+  models: readonly Model[],
+  current: known_model | undefined,
+): choice<Model> {
   const text = reference.trim();
   const colon = text.lastIndexOf(":");
   const suffix = colon < 0 ? "" : text.slice(colon);
   const whole = find(text, models, current);
-  if (whole.length === 1) return name_of(whole[0]!);
+  if (whole.length === 1) return { model: whole[0]!, suffix: "" };
   if (whole.length === 0 && thinking_levels.includes(suffix.slice(1))) {
     const base = find(text.slice(0, colon), models, current);
-    if (base.length === 1) return name_of(base[0]!) + suffix;
+    if (base.length === 1) return { model: base[0]!, suffix };
     if (base.length > 1) throw ambiguous(text.slice(0, colon), base);
   }
   if (whole.length > 1) throw ambiguous(text, whole);
   throw new Error(`There is no model "${text}". ${available(text, models)}`);
 }
 
-const name_of = (model: known_model) => `${model.provider}/${model.id}`;
+export const name_of = (model: known_model) => `${model.provider}/${model.id}`;
 
-function find(text: string, models: readonly known_model[], current: known_model | undefined) {
+function find<Model extends known_model>(text: string, models: readonly Model[], current: known_model | undefined) {
   const exact = models.filter((model) => name_of(model) === text);
   if (exact.length > 0) return exact.slice(0, 1);
   const bare = models.filter((model) => model.id === text);

@@ -2,45 +2,36 @@
 // how to get it.
 import type { ExtensionContext } from "@earendil-works/pi-coding-agent";
 import type { orchestrator } from "./orchestrator.ts";
-import { piorch, type provider_mode } from "./provider.ts";
+import { piorch } from "./provider.ts";
 
-const subagents: Record<provider_mode["kind"], string> = {
-  builtin: "subagents by piorch",
-  "pi-subagents": "subagents by pi-subagents",
-  off: "no subagents",
-  unknown: "no subagents",
-};
-
-/** Never throws: a session that has been replaced meanwhile hears nothing. */
-export async function announce(server: orchestrator, ctx: ExtensionContext, mode: provider_mode) {
+/** @param subagents who provides them, in words
+ *  Never throws: a session that has been replaced meanwhile hears nothing. */
+export async function announce(server: orchestrator, ctx: ExtensionContext, subagents: string) {
+  let status = "sandbox";
+  let notice: string;
+  let kind: "info" | "error" = "info";
   try {
-    const { info } = await server.connect();
-    if (!info.sandbox.available) throw new Error(info.sandbox.reason ?? "no sandbox can be made");
-    const isolated = mode.kind === "pi-subagents" && !mode.enforce ? " (outside of the sandbox)" : "";
-    ctx.ui.setStatus("piorch", "sandbox");
-    ctx.ui.notify(
-      `piorch ${info.server.version} (${info.sandbox.platform}): bash and ! commands run in a sandbox; ${subagents[mode.kind]}${isolated}. ` +
-        "Pi's own read, write and edit stay on the host.",
-      "info",
-    );
+    // Both begin now. The doctor makes a sandbox to see whether it can be made.
+    const [{ info }, warnings] = await Promise.all([server.connect(), piorch(ctx.cwd, ["doctor"]).then(findings)]);
+    notice =
+      `piorch ${info.server.version} (${info.sandbox.platform}): bash and ! commands run in a sandbox; ${subagents}. ` +
+      `Pi's own read, write and edit stay on the host.${warnings}`;
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
-    const remedies = await doctor(ctx.cwd);
-    try {
-      ctx.ui.setStatus("piorch", "no sandbox: bash refuses");
-      ctx.ui.notify(`piorch: bash and ! commands are refused: ${reason}${remedies}`, "error");
-    } catch {
-      // Replaced meanwhile.
-    }
+    status = "no sandbox: bash refuses";
+    notice = `piorch: bash and ! commands are refused:${findings(reason) || ` ${reason}`}`;
+    kind = "error";
+  }
+  try {
+    ctx.ui.setStatus("piorch", status);
+    ctx.ui.notify(notice, kind);
+  } catch {
+    // Replaced meanwhile.
   }
 }
 
-/** Its words when it finds something wrong (it ends with status 1 then). */
-async function doctor(cwd: string) {
-  try {
-    await piorch(cwd, ["doctor"]);
-    return "";
-  } catch (error) {
-    return error instanceof Error ? `\n${error.message}` : "";
-  }
+/** Of the doctor's words those about something wrong, with their remedies. */
+function findings(text: string) {
+  const found = text.match(/^(?:FAIL|warn) .*(?:\n {2,}.*)*/gm) ?? [];
+  return found.map((finding) => `\n${finding}`).join("");
 }

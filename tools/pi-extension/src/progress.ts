@@ -1,11 +1,11 @@
 // What a session does, followed for as long as a tool call waits for it.
 import type { orchestrator } from "./orchestrator.ts";
-import { line, type session_document } from "./session_text.ts";
+import { line } from "./session_text.ts";
 
 /** How many steps are shown. */
 const steps_kept = 8;
 
-type listener = (session: session_document | undefined, steps: string[]) => void;
+type listener = (steps: string[]) => void;
 interface followed {
   steps: string[];
   text: string;
@@ -20,7 +20,7 @@ export function progress(piorch: orchestrator) {
     const session = sessions.get(params.sessionId as string);
     if (!session || !take(session, params.event as session_event)) return;
     const steps = session.text ? [...session.steps, line(session.text.trimEnd().split("\n").at(-1) ?? "", 100)] : session.steps;
-    for (const listener of session.listeners) listener(undefined, steps.slice(-steps_kept));
+    for (const listener of session.listeners) listener(steps.slice(-steps_kept));
   });
 
   return (id: string, listener: listener) => {

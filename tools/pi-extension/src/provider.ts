@@ -29,10 +29,10 @@ export async function provider_mode(cwd: string): Promise<provider_mode> {
 }
 
 /** Standard output of `piorch ARGS`. @throws Error with its last line on stderr */
-export function piorch(cwd: string, args: string[]): Promise<string> {
+export async function piorch(cwd: string, args: string[]): Promise<string> {
   const program = find_program(cwd);
   return new Promise((resolve, reject) => {
-    execFile(program, args, { cwd: "/", timeout: 10_000, maxBuffer: 1 << 20 }, (error, stdout, stderr) => {
+    execFile(program, args, { cwd, timeout: 10_000, maxBuffer: 1 << 20 }, (error, stdout, stderr) => {
       if (!error) return resolve(stdout);
       const why = stderr.trim().split("\n").at(-1) || stdout.trim() || error.message;
       reject(new Error(why));
@@ -52,8 +52,11 @@ export function foreign_subagent(tools: ToolInfo[], own_dir: string) {
   return tools.find((tool) => tool.name === tool_name && !tool.sourceInfo.path.startsWith(own_dir));
 }
 
-/** Why a call of `subagent` must not go through, or undefined when it may. */
-export function refusal(mode: provider_mode, foreign: ToolInfo | undefined): string | undefined {
+/**
+ * Why a call of `subagent` must not go through, or undefined when it may. `isolation` says why
+ * the isolation of pi-subagents' workers is not established, where it is to be enforced.
+ */
+export function refusal(mode: provider_mode, foreign: ToolInfo | undefined, isolation?: string): string | undefined {
   switch (mode.kind) {
     case "unknown":
       return `piorch cannot tell who provides subagents: ${mode.reason}`;
@@ -64,9 +67,7 @@ export function refusal(mode: provider_mode, foreign: ToolInfo | undefined): str
     case "pi-subagents":
       if (foreign && !is_pi_subagents(foreign))
         return `subagents.provider is "pi-subagents", but the subagent tool comes from ${comes_from(foreign)}`;
-      return mode.enforce
-        ? `subagents.externalWorkerIsolation is "enforce", and it has not been shown that the workers of pi-subagents run in a sandbox`
-        : undefined;
+      return mode.enforce ? isolation : undefined;
     case "off":
       return undefined;
   }
@@ -77,4 +78,18 @@ export function diagnosis(mode: provider_mode, foreign: ToolInfo | undefined): s
   if (mode.kind === "pi-subagents" && !foreign)
     return `subagents.provider is "pi-subagents", but that package is not loaded: pi install npm:pi-subagents`;
   return refusal(mode, foreign);
+}
+
+/** Who provides subagents, for the person at the session's start. */
+export function provided(mode: provider_mode, foreign: ToolInfo | undefined, isolation?: string): string {
+  if (refusal(mode, foreign, isolation) !== undefined) return "subagents are refused";
+  switch (mode.kind) {
+    case "builtin":
+      return "subagents by piorch";
+    case "pi-subagents":
+      if (!foreign) return "no subagents";
+      return mode.enforce ? "subagents by pi-subagents, each in a sandbox" : "subagents by pi-subagents, outside of the sandbox";
+    default:
+      return foreign ? "subagents by another package, outside of the sandbox" : "no subagents";
+  }
 }

@@ -1,6 +1,7 @@
 // The `subagent` tool: sessions of piorch, as a model uses them.
 import type { ExtensionContext, ToolDefinition } from "@earendil-works/pi-coding-agent";
-import { resolve_model } from "./models.ts";
+import { sandbox_environment, worker_environment } from "./environment.ts";
+import { name_of, resolve_model } from "./models.ts";
 import type { connection, orchestrator } from "./orchestrator.ts";
 import { progress } from "./progress.ts";
 import { rpc_error } from "./rpc.ts";
@@ -51,15 +52,20 @@ export interface subagent_details {
   action: string;
   session?: session_document;
   sessions?: session_document[];
-  /** What it is doing now; the newest last. */
+  /** While it works: which one, and what it is doing now; the newest last. */
+  sessionId?: string;
   steps?: string[];
 }
 
+type worker = { model?: string; env: Record<string, string> };
 type answer = { session: session_document; text?: string };
 type update = ((partial: { content: { type: "text"; text: string }[]; details: subagent_details }) => void) | undefined;
 
 export function subagent_tool(piorch: orchestrator, thinking_level: () => string): ToolDefinition<never, subagent_details> {
   const follow = progress(piorch);
+  /** Those of this Pi session; the orchestrator remembers others, too. */
+  const ours = new Set<string>();
+  let begun = 0;
 
   return {
     name: "subagent",
@@ -83,14 +89,14 @@ export function subagent_tool(piorch: orchestrator, thinking_level: () => string
     const action = params.action ?? "start";
     check(action, params);
     // Everything that can be refused is refused before a session exists.
-    const model =
-      action === "start" || action === "handoff" ? chosen_model(params.model, ctx, thinking_level()) : undefined;
+    const worker =
+      action === "start" || action === "handoff" ? await worker_of(params.model, ctx, thinking_level()) : undefined;
     try {
       const server = await unless_aborted(piorch.connect(), signal);
       switch (action) {
         case "start":
         case "handoff":
-          return await begin(server, action, params, model, signal, on_update, ctx);
+          return await begin(server, action, params, worker!, signal, on_update, ctx);
         case "follow_up":
           return await follow_up(server, params, signal, on_update);
         case "wait": {
@@ -112,22 +118,31 @@ export function subagent_tool(piorch: orchestrator, thinking_level: () => string
     server: connection,
     action: "start" | "handoff",
     params: subagent_params,
-    model: string | undefined,
+    worker: worker,
     signal: AbortSignal | undefined,
     on_update: update,
     ctx: ExtensionContext,
   ) {
-    // Always in the background: so its id is known while it works, for progress and cancel.
-    const begun = server.call<answer>(`session.${action}`, {
+    // The name: so that it can be stopped while it starts, when nobody knows its id. Always
+    // in the background: so its id is known while it works, for progress and cancel.
+    const name = `pi-${process.pid}-${++begun}`;
+    const asked = server.call<answer>(`session.${action}`, {
       ...(action === "handoff" && { sessionId: params.sessionId }),
       task: params.task,
       cwd: ctx.cwd,
+      name,
       background: true,
-      ...(model !== undefined && { model }),
+      ...worker,
     });
     const stop = (id: string) => server.call("session.stop", { sessionId: id }).catch(() => {});
-    // A cancel that comes while it starts: nobody will ever know its id.
-    const { session } = await unless_aborted(begun, signal, () => void begun.then((late) => stop(late.session.id), () => {}));
+    let session: session_document;
+    try {
+      ({ session } = await unless_aborted(asked, signal));
+    } catch (error) {
+      if (signal?.aborted) await stop(name);
+      throw error;
+    }
+    ours.add(session.id);
     if (params.background) return done(action, { session }, `It works in the background. ${ask_again(session)}`);
 
     const ends = action === "start";
@@ -161,10 +176,10 @@ export function subagent_tool(piorch: orchestrator, thinking_level: () => string
 
   /** Tells what the session does until the answer is there or the call is cancelled. */
   async function watched(id: string, action: string, answer: Promise<answer>, signal: AbortSignal | undefined, on_update: update) {
-    const followed = on_update && follow(id, (session, steps) => {
-      const text = steps.join("\n");
-      on_update({ content: [{ type: "text", text }], details: { action, steps, ...(session && { session }) } });
-    });
+    const show = (steps: string[]) =>
+      on_update?.({ content: [{ type: "text", text: steps.join("\n") }], details: { action, sessionId: id, steps } });
+    show([]);
+    const followed = on_update && follow(id, show);
     try {
       return await unless_aborted(answer, signal);
     } finally {
@@ -174,7 +189,8 @@ export function subagent_tool(piorch: orchestrator, thinking_level: () => string
 
   async function status(server: connection, id: string | undefined, action = "status") {
     const params = id === undefined ? {} : { sessionId: id };
-    const { sessions } = await server.call<{ sessions: session_document[] }>("session.status", params);
+    const all = await server.call<{ sessions: session_document[] }>("session.status", params);
+    const sessions = all.sessions.filter((each) => id !== undefined || ours.has(each.id));
     const details: subagent_details = { action, sessions };
     if (id !== undefined && sessions[0]) details.session = sessions[0];
     return { content: [{ type: "text" as const, text: table(sessions) }], details };
@@ -197,9 +213,17 @@ function check(action: string, params: subagent_params) {
   if (params.background && !needs_task) throw new Error(`"${action}" cannot go on in the background; leave background out.`);
 }
 
-function chosen_model(reference: string | undefined, ctx: ExtensionContext, thinking: string) {
-  if (reference !== undefined) return resolve_model(reference, ctx.modelRegistry.getAvailable(), ctx.model);
-  return ctx.model && `${ctx.model.provider}/${ctx.model.id}:${thinking}`;
+/** Which model it uses, and the environment with the credentials for that one. */
+async function worker_of(reference: string | undefined, ctx: ExtensionContext, thinking: string): Promise<worker> {
+  const chosen =
+    reference !== undefined
+      ? resolve_model(reference, ctx.modelRegistry.getAvailable(), ctx.model)
+      : ctx.model && { model: ctx.model, suffix: `:${thinking}` };
+  if (!chosen) return { env: sandbox_environment(process.env) };
+  const model = name_of(chosen.model) + chosen.suffix;
+  const auth = await ctx.modelRegistry.getApiKeyAndHeaders(chosen.model);
+  if (!auth.ok) throw new Error(`${model} cannot be used: ${auth.error}`);
+  return { model, env: worker_environment(process.env, chosen.model.provider, auth) };
 }
 
 function done(action: string, { session, text }: answer, note?: string) {
@@ -215,7 +239,9 @@ const ask_again = (session: session_document) =>
 function explained(error: unknown) {
   if (!(error instanceof rpc_error)) return error;
   const remedy: Record<number, string> = {
-    [-32001]: "Stop a subagent that is not needed any more (status lists them), or do the work yourself.",
+    [-32001]: error.message.includes("depth")
+      ? "Use follow_up on that subagent, or start a new one."
+      : "Stop a subagent that is not needed any more (status lists them), or do the work yourself.",
     [-32002]: '{"action": "status"} lists the subagents there are.',
     [-32004]: "Start a new one.",
   };

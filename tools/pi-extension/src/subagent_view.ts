@@ -25,21 +25,23 @@ export function render_result(
   const { details } = result;
   const text = result.content.map((part) => part.text ?? "").join("").trim();
   if (options.isPartial) {
-    const steps = details?.steps ?? [];
-    return new Text(steps.map((step) => theme.fg("dim", `  ${step}`)).join("\n") || theme.fg("dim", "  starting"), 0, 0);
+    const who = details?.sessionId ? `${theme.fg("warning", "running")} ${theme.fg("accent", details.sessionId)}` : theme.fg("dim", "starting");
+    return new Text([who, ...(details?.steps ?? []).map((step) => theme.fg("dim", `  ${step}`))].join("\n"), 0, 0);
   }
   const lines = text.split("\n");
   const shown = options.expanded ? lines : lines.slice(0, collapsed_lines);
   const rest = lines.length - shown.length;
   const parts = shown.map((shown_line) => theme.fg("toolOutput", shown_line));
   if (rest > 0) parts.push(theme.fg("dim", `… ${rest} more lines`));
-  if (details?.session) parts.unshift(heading(details.session, theme));
+  if (details?.session) parts.unshift(heading(details.session, details.action, theme));
   return new Text(parts.join("\n"), 0, 0);
 }
 
-function heading(session: session_document, theme: Theme) {
+function heading(session: session_document, action: string, theme: Theme) {
+  // A start that was waited for ends its session: that is no stop to look at twice.
+  const state = action === "start" && session.state === "stopped" ? "done" : session.state;
   const colour = session.state === "failed" ? "error" : session.state === "running" ? "warning" : "success";
   const usage = `${session.usage.inputTokens + session.usage.outputTokens} tokens`;
   const cost = session.usage.cost > 0 ? `, $${session.usage.cost.toFixed(3)}` : "";
-  return `${theme.fg(colour, session.state)} ${theme.fg("accent", session.name ?? session.id)} ${theme.fg("dim", usage + cost)}`;
+  return `${theme.fg(colour, state)} ${theme.fg("accent", session.id)} ${theme.fg("dim", usage + cost)}`;
 }

@@ -35,6 +35,20 @@ test("without the program bash and ! commands are refused, and the person is tol
   await pi.end();
 });
 
+test("where no sandbox can be made everything is refused, and the person is told the remedy", async () => {
+  const forbidden = 'echo 0 > /proc/sys/user/max_user_namespaces; exec "$@"';
+  const pi = rig.rpc({ within: ["unshare", "--user", "--map-root-user", "sh", "-c", forbidden, "sh"] });
+  const notice = await pi.event((event) => event.method === "notify" && event.notifyType === "error");
+  assert.match(notice.message, /bash and ! commands are refused:\nFAIL {2}user namespaces: .*\n {6}fix: sudo sysctl -w user\.max_user_namespaces=15000/);
+  const [bash] = await pi.prompt(leaves_mark);
+  assert.equal(bash!.isError, true);
+  assert.match(bash!.text, /piorch: .*user namespaces are forbidden here; allow them with: sysctl/);
+  const [subagent] = await pi.prompt('#tool subagent {"task":"#plain x"}');
+  assert.equal(subagent!.isError, true);
+  assert.ok(!existsSync(mark));
+  await pi.end();
+});
+
 test("with a configuration that is not understood nothing runs and no subagent is offered", async () => {
   rig.configure('{"network": {"allowedDomain": []}}');
   await rig.run(leaves_mark);
@@ -70,7 +84,7 @@ test("pi-subagents: its tool works; one from elsewhere and one that is not isola
   assert.equal((await rig.run("#tool subagent {}", real)).stdout, "foreign answer");
   assert.match((await rig.run("#tool subagent {}", fake)).stdout, /but the subagent tool comes from .*other/);
   rig.configure({ subagents: { provider: "pi-subagents", externalWorkerIsolation: "enforce" } });
-  assert.match((await rig.run("#tool subagent {}", real)).stdout, /"enforce", and it has not been shown/);
+  assert.match((await rig.run("#tool subagent {}", real)).stdout, /"enforce", and the workers of pi-subagents cannot be run in a sandbox/);
 });
 
 test("pi-subagents that is missing is noticed", async () => {
@@ -84,6 +98,7 @@ test("pi-subagents that is missing is noticed", async () => {
 });
 
 test("arguments that make no sense teach", async () => {
+  const pi = rig.rpc();
   for (const [args, reason] of [
     ['{"action":"strat","task":"x"}', /expected one of|must be equal|strat/],
     ["{}", /"start" needs a task/],
@@ -95,6 +110,9 @@ test("arguments that make no sense teach", async () => {
     ['{"action":"wait","sessionId":"s","model":"m"}', /keeps its model/],
     ['{"task":"x","model":"nonsense"}', /no model "nonsense"\. Use provider\/model, for example scripted\/scripted/],
   ] as const) {
-    assert.match((await rig.run(`#tool subagent ${args}`)).stdout, reason);
+    const [result] = await pi.prompt(`#tool subagent ${args}`);
+    assert.equal(result!.isError, true);
+    assert.match(result!.text, reason);
   }
+  await pi.end();
 });

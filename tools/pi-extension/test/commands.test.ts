@@ -1,7 +1,7 @@
 // With a real Pi and the real `piorch serve`: bash and ! commands, driven by the model's tool
 // calls.
 import assert from "node:assert/strict";
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, afterEach, test } from "node:test";
 import { pi_rig, type rpc_pi } from "./support/pi.ts";
@@ -52,14 +52,13 @@ test("shellPath and shellCommandPrefix are honoured", async () => {
   writeFileSync(file, before);
 });
 
-test("an abort ends the command's whole tree at once", async () => {
+test("an abort ends the command's whole tree", { timeout: 60_000 }, async () => {
   start();
-  const prompt = pi.prompt("#bash setsid flock held sleep 60 & flock held2 sleep 60");
-  await pi.event((event) => event.type === "tool_execution_start");
-  setTimeout(() => pi.send({ type: "abort" }), 500);
-  const begun = Date.now();
+  const up = rig.pipe("up").written();
+  const prompt = pi.prompt("#bash setsid flock held sleep 1000 & flock held2 sh -c 'echo up > up; sleep 1000'");
+  await up;
+  pi.send({ type: "abort" });
   assert.match((await prompt)[0]!.text, /Command aborted/);
-  assert.ok(Date.now() - begun < 2000, `it took ${Date.now() - begun} ms`);
   assert.match((await bash("flock -n held echo free; flock -n held2 echo free")).text, /free\nfree/);
 });
 
@@ -77,20 +76,4 @@ test("100 MB of output leave Pi small", { timeout: 120_000 }, async () => {
   const before = peak();
   await bash("head -c 100000000 /dev/zero | tr '\\0' x | fold -w 100");
   assert.ok(peak() - before < 120, `${before} MiB grew to ${peak()} MiB`);
-});
-
-test("nothing is left when Pi ends, or is killed", { timeout: 60_000 }, async () => {
-  for (const how of ["end", "kill"] as const) {
-    start();
-    mkdirSync(join(rig.workspace, how), { recursive: true });
-    pi.send({ type: "prompt", message: `#bash flock ${how}/held sh -c 'echo held; sleep 60'` });
-    await pi.event((event) => event.partialResult?.content[0]?.text.includes("held"));
-    if (how === "kill") pi.process.kill("SIGKILL");
-    await pi.end();
-    const begun = Date.now();
-    start();
-    const { text } = await bash(`flock -w 2 ${how}/held echo free`);
-    assert.match(text, /free/, `after ${Date.now() - begun} ms`);
-    if (how === "end") await pi.end();
-  }
 });

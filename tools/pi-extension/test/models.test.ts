@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { resolve_model } from "../src/models.ts";
+import { name_of, resolve_model } from "../src/models.ts";
 
 const models = [
   { provider: "anthropic", id: "opus" },
@@ -10,6 +10,10 @@ const models = [
   { provider: "local", id: "twice" },
   { provider: "local", id: "thrice:v2" },
 ];
+const resolved = (text: string) => {
+  const { model, suffix } = resolve_model(text, models, current);
+  return name_of(model) + suffix;
+};
 const current = { provider: "local", id: "thrice:v2" };
 
 for (const [text, expected] of [
@@ -25,7 +29,7 @@ for (const [text, expected] of [
   ["router/free:high", "router/free:high"],
   ["anthropic/opus:off", "anthropic/opus:off"],
 ] as const) {
-  test(`${text} is ${expected}`, () => assert.equal(resolve_model(text, models, current), expected));
+  test(`${text} is ${expected}`, () => assert.equal(resolved(text), expected));
 }
 
 for (const [text, reason] of [

@@ -1,0 +1,151 @@
+#include "sandbox/guard/config_file.hpp"
+
+#include "ipc/unique_fd.hpp"
+#include "sandbox/guard/git_keys.hpp"
+
+#include <ctime>
+#include <sys/file.h>
+
+namespace piorch::sandbox::guard {
+
+using ipc::unique_fd;
+
+namespace {
+
+constexpr int tries_at_most = 1000; // a millisecond each: its holder may wait for a processor
+constexpr const char* not_written = "git config: not written, its lock file is in the way";
+
+} // namespace
+
+int creation_lock(int directory) {
+  unique_fd fd(::openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!fd)
+    return -errno;
+  // Another guard holds it for the length of one deed; a program that keeps it longer keeps
+  // its own user's Git from working.
+  for (int tries = 0; ::flock(fd.get(), LOCK_EX | LOCK_NB) != 0; ++tries) {
+    const timespec ms{0, 1000000};
+    if (errno != EWOULDBLOCK)
+      return -errno;
+    if (tries == tries_at_most || ::nanosleep(&ms, nullptr) != 0)
+      return -EEXIST;
+  }
+  return fd.release();
+}
+
+int read_config(int directory, const char* name, std::string& text, struct stat& state) {
+  unique_fd fd(open_how_at(directory, name, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0,
+                           RESOLVE_NO_SYMLINKS));
+  if (fd.get() < 0)
+    return fd.get() == -ELOOP ? -EACCES : fd.get();
+  if (::fstat(fd.get(), &state) != 0)
+    return -errno;
+  if (!S_ISREG(state.st_mode) || state.st_size > static_cast<off_t>(config_bytes_at_most))
+    return -EACCES;
+  text.resize(config_bytes_at_most + 1);
+  std::size_t got = 0;
+  for (ssize_t n;
+       got < text.size() && (n = ::read(fd.get(), &text[got], text.size() - got)) != 0;) {
+    if (n < 0)
+      return -errno;
+    got += static_cast<std::size_t>(n);
+  }
+  text.resize(got);
+  return got > config_bytes_at_most ? -EACCES : 0;
+}
+
+namespace {
+
+int make_file(int directory, const char* name, const std::string& text, const struct stat& like) {
+  unique_fd fd(::openat(directory, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  if (!fd)
+    return -errno;
+  for (std::size_t at = 0; at < text.size();) {
+    const auto n = ::write(fd.get(), text.data() + at, text.size() - at);
+    if (n <= 0)
+      return n < 0 ? -errno : -EIO;
+    at += static_cast<std::size_t>(n);
+  }
+  // Another group than the process's own may not be ours to give.
+  [[maybe_unused]] const int group = ::fchown(fd.get(), static_cast<uid_t>(-1), like.st_gid);
+  return ::fchmod(fd.get(), like.st_mode & 07777) == 0 ? 0 : -errno;
+}
+
+// Is the change from D/`config` to the text one that may be made? 0, or -EACCES and `refused`.
+int check_change(const std::string& old, const std::string& fresh, const std::string& path,
+                 std::string& refused) {
+  const std::string key = first_refused(old, fresh, path);
+  if (!key.empty())
+    refused = "git config: " + key;
+  return key.empty() ? 0 : -EACCES;
+}
+
+} // namespace
+
+int renew_config(int directory, const char* name, const std::string& text,
+                 const struct stat& like) {
+  if (::unlinkat(directory, name, 0) != 0)
+    return -errno;
+  return make_file(directory, name, text, like);
+}
+
+int publish(int directory, const char* lock, const char* config, const std::string& path,
+            std::string& refused) {
+  refused = only_by_lock;
+  const int fd = creation_lock(directory);
+  if (fd < 0)
+    return fd == -EEXIST ? -EACCES : fd;
+  const unique_fd held(fd);
+  std::string fresh, old;
+  struct stat state {
+  }, old_state{};
+  int e = read_config(directory, lock, fresh, state);
+  if (e < 0)
+    return e;
+  e = read_config(directory, config, old, old_state);
+  if (e < 0 && e != -ENOENT)
+    return e;
+  if (e = check_change(old, fresh, path, refused); e < 0)
+    return e;
+  refused.clear();
+  e = renew_config(directory, lock, fresh, state);
+  if (e < 0)
+    return e;
+  return status(::renameat(directory, lock, directory, config));
+}
+
+int replace_config(int directory, const std::string& config, const std::string& text,
+                   const std::string& path, inode& live, std::string& refused) {
+  std::string old;
+  struct stat state {};
+  const auto has_changed = [&] {
+    return read_config(directory, config.c_str(), old, state) == 0 && inode_of(state) == live &&
+           old != text;
+  };
+  if (!has_changed()) // nearly always, and then nobody may be kept from the lock
+    return 0;
+  const int fd = creation_lock(directory);
+  if (fd < 0) {
+    refused = not_written;
+    return fd;
+  }
+  const unique_fd held(fd);
+  if (!has_changed())
+    return 0;
+  int e = 0;
+  if (e = check_change(old, text, path, refused); e < 0)
+    return e;
+  const std::string lock = config + ".lock";
+  e = make_file(directory, lock.c_str(), text, state);
+  if (e == 0)
+    e = status(::renameat(directory, lock.c_str(), directory, config.c_str()));
+  if (e < 0 && e != -EEXIST)
+    ::unlinkat(directory, lock.c_str(), 0);
+  if (e < 0)
+    refused = not_written;
+  else if (::fstatat(directory, config.c_str(), &state, AT_SYMLINK_NOFOLLOW) == 0)
+    live = inode_of(state);
+  return e;
+}
+
+} // namespace piorch::sandbox::guard

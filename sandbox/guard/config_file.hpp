@@ -1,0 +1,37 @@
+// The file with the settings of a Git directory D, and how a new text gets into it: checked
+// (git_keys), in a new file that nobody else has open, by rename.
+//
+// Contract: D is an open directory, names are D/config and D/config.lock or those of
+// config.worktree. `path` is D's, for the check of submodules. Functions return 0 or -errno;
+// with -EACCES `refused` says why, for the report. Any thread; may wait 50 ms for another
+// sandbox's guard that is at the same directory.
+#pragma once
+
+#include "sandbox/guard/kernel.hpp"
+
+#include <string>
+
+namespace piorch::sandbox::guard {
+
+inline constexpr const char* only_by_lock = "git config: only through its lock file";
+
+// Held while D/config.lock is created or published; a lock on D itself that works across
+// sandboxes. -EEXIST when another one keeps being at it (what Git expects then).
+int creation_lock(int directory);
+
+// The whole text of a regular file that is not a link; -EACCES for anything odd.
+int read_config(int directory, const char* name, std::string& text, struct stat& state);
+
+// Puts the text into a new file of that name, in place of the one that is there.
+int renew_config(int directory, const char* name, const std::string& text, const struct stat& like);
+
+// Renames D/`lock` to D/`config` after the check.
+int publish(int directory, const char* lock, const char* config, const std::string& path,
+            std::string& refused);
+
+// As if the text had been written to D/`config`, which must still be the file `live` (else nothing
+// happens, as a write to a file that has been replaced reaches nobody). `live` is the new one then.
+int replace_config(int directory, const std::string& config, const std::string& text,
+                   const std::string& path, inode& live, std::string& refused);
+
+} // namespace piorch::sandbox::guard

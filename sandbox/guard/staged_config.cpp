@@ -1,0 +1,198 @@
+#include "sandbox/guard/staged_config.hpp"
+
+#include "sandbox/guard/config_file.hpp"
+#include "sandbox/guard/git_config.hpp"
+#include "sandbox/guard/mutex.hpp"
+#include "sandbox/guard/walk.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <poll.h>
+#include <sys/inotify.h>
+
+namespace piorch::sandbox::guard {
+
+using ipc::unique_fd;
+
+namespace {
+
+constexpr std::size_t stack_bytes = 64 << 10;
+constexpr int looks_at_most = 10; // after 1, 2, 4 … milliseconds
+
+int open_again(int proc, int fd, int flags) {
+  char name[40];
+  std::snprintf(name, sizeof name, "self/fd/%d", fd);
+  return status(::openat(proc, name, flags));
+}
+
+// Nobody gets such a lease while the file is open for writing. Where there are no leases the
+// first close counts.
+bool has_writers(int fd) {
+  if (::fcntl(fd, F_SETLEASE, F_RDLCK) != 0)
+    return errno == EAGAIN;
+  ::fcntl(fd, F_SETLEASE, F_UNLCK);
+  return false;
+}
+
+// -EFBIG, -errno or 0.
+int read_all(int fd, std::string& text) {
+  text.resize(config_bytes_at_most + 1);
+  std::size_t got = 0;
+  for (ssize_t n; got < text.size() &&
+                  (n = ::pread(fd, &text[got], text.size() - got, static_cast<off_t>(got))) != 0;
+       got += static_cast<std::size_t>(n))
+    if (n < 0)
+      return -errno;
+  text.resize(got);
+  return got > config_bytes_at_most ? -EFBIG : 0;
+}
+
+bool write_all(int fd, const std::string& text) {
+  for (std::size_t at = 0; at < text.size();) {
+    const auto n = ::write(fd, text.data() + at, text.size() - at);
+    if (n <= 0)
+      return false;
+    at += static_cast<std::size_t>(n);
+  }
+  return true;
+}
+
+} // namespace
+
+int staged_configs::open(int directory, const std::string& name, int flags, mode_t mode) {
+  if ((flags & O_ACCMODE) == O_RDONLY) // truncation alone is not told when it ends
+    return impossible;
+  if (flags & O_CREAT) {
+    const unique_fd made(::openat(directory, name.c_str(),
+                                  O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode));
+    if (!made)
+      return -errno;
+  }
+  if (::faccessat(directory, name.c_str(), (flags & O_ACCMODE) == O_WRONLY ? W_OK : R_OK | W_OK,
+                  AT_EACCESS | AT_SYMLINK_NOFOLLOW) != 0)
+    return -errno;
+  std::string old;
+  struct stat state {};
+  if (const int e = read_config(directory, name.c_str(), old, state); e < 0)
+    return e;
+  unique_fd copy(::openat(directory, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
+  if (!copy)
+    return errno == EOPNOTSUPP || errno == EISDIR ? impossible : -errno;
+  if (!(flags & O_TRUNC) && !write_all(copy.get(), old))
+    return -EIO;
+  unique_fd text(open_again(proc_, copy.get(), O_RDONLY | O_CLOEXEC));
+  unique_fd theirs(open_again(proc_, copy.get(),
+                              flags & ~(O_CREAT | O_EXCL | O_TRUNC | O_NOFOLLOW | O_NONBLOCK)));
+  if (text.get() < 0 || theirs.get() < 0)
+    return theirs.get() < 0 ? theirs.get() : text.get();
+  copy.reset(); // before it is watched
+  const int e = add(directory, name, std::move(text), inode_of(state));
+  return e < 0 ? e : theirs.release();
+}
+
+int staged_configs::add(int directory, const std::string& name, unique_fd text, inode live) {
+  const locked l(mutex_);
+  if (!events_ && !start())
+    return impossible;
+  for (entry& e : entries_) {
+    if (e.watch >= 0)
+      continue;
+    char at[48];
+    std::snprintf(at, sizeof at, "/proc/self/fd/%d", text.get());
+    e.directory.reset(::openat(directory, ".", O_PATH | O_DIRECTORY | O_CLOEXEC));
+    e.watch = e.directory ? ::inotify_add_watch(events_.get(), at, IN_CLOSE_WRITE) : -1;
+    if (e.watch < 0)
+      return impossible;
+    e.text = std::move(text);
+    e.name = name;
+    e.live = live;
+    return 0;
+  }
+  return impossible;
+}
+
+bool staged_configs::start() {
+  unique_fd events(::inotify_init1(IN_CLOEXEC));
+  pthread_attr_t attributes;
+  pthread_t thread;
+  if (!events)
+    return false;
+  events_ = std::move(events);
+  ::pthread_attr_init(&attributes);
+  ::pthread_attr_setstacksize(&attributes, stack_bytes);
+  ::pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+  const bool started = ::pthread_create(&thread, &attributes, wait_for_ends, this) == 0;
+  ::pthread_attr_destroy(&attributes);
+  if (!started)
+    events_.reset();
+  return started;
+}
+
+void* staged_configs::wait_for_ends(void* self) {
+  auto& s = *static_cast<staged_configs*>(self);
+  alignas(inotify_event) char buffer[4096];
+  int timeout = -1;
+  for (;;) {
+    pollfd ready{s.events_.get(), POLLIN, 0};
+    const int told = ::poll(&ready, 1, timeout);
+    const auto n = told > 0 ? ::read(s.events_.get(), buffer, sizeof buffer) : 0;
+    if (told < 0 || n < 0) {
+      if (errno == EINTR)
+        continue;
+      return nullptr;
+    }
+    const locked l(s.mutex_);
+    for (ssize_t at = 0; at < n;) {
+      const auto* event = reinterpret_cast<const inotify_event*>(buffer + at);
+      at += static_cast<ssize_t>(sizeof *event + event->len);
+      for (entry& e : s.entries_)
+        if (e.watch == event->wd && (event->mask & IN_CLOSE_WRITE))
+          e.looks = looks_at_most;
+    }
+    for (entry& e : s.entries_)
+      if (e.looks > 0)
+        s.look(e);
+    timeout = s.milliseconds_to_next_look();
+  }
+}
+
+// The kernel tells of a close before it counts the writer out, so whoever is still counted may be
+// another one, or on the way out.
+void staged_configs::look(entry& e) {
+  put_in_place(e);
+  --e.looks;
+  if (has_writers(e.text.get()))
+    return;
+  ::inotify_rm_watch(events_.get(), e.watch);
+  e = entry();
+}
+
+int staged_configs::milliseconds_to_next_look() const {
+  int most = 0;
+  for (const entry& e : entries_)
+    most = std::max(most, e.looks);
+  return most == 0 ? -1 : 1 << (looks_at_most - most);
+}
+
+void staged_configs::put_in_place(entry& e) {
+  std::string text, refused;
+  const std::string path = path_of(proc_, e.directory.get());
+  const int error = read_all(e.text.get(), text);
+  if (error < 0)
+    refused = error == -EFBIG ? "git config: too long" : "git config: could not be read back";
+  else
+    replace_config(e.directory.get(), e.name, text, path, e.live, refused);
+  if (!refused.empty())
+    sink_((path + '/' + e.name).c_str(), refused.c_str());
+}
+
+void staged_configs::settle() {
+  const locked l(mutex_);
+  for (entry& e : entries_) {
+    if (e.watch >= 0)
+      put_in_place(e);
+    e = entry();
+  }
+}
+
+} // namespace piorch::sandbox::guard

@@ -1,0 +1,89 @@
+#include "sandbox/network/host_routes.hpp"
+
+#include "ipc/unique_fd.hpp"
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <linux/rtnetlink.h>
+#include <sys/socket.h>
+
+namespace piorch::sandbox::network {
+
+namespace ip = boost::asio::ip;
+
+namespace {
+
+struct route_request {
+  nlmsghdr header{};
+  rtmsg route{};
+  alignas(NLMSG_ALIGNTO) std::array<unsigned char, RTA_LENGTH(16)> destination{};
+};
+
+route_request ask_for(const ip::address& to, std::uint32_t number) {
+  route_request out;
+  const auto put = [&](const auto& bytes, unsigned char family) {
+    rtattr attribute{};
+    attribute.rta_type = RTA_DST;
+    attribute.rta_len = static_cast<unsigned short>(RTA_LENGTH(bytes.size()));
+    std::memcpy(out.destination.data(), &attribute, sizeof attribute);
+    std::memcpy(out.destination.data() + RTA_LENGTH(0), bytes.data(), bytes.size());
+    out.route.rtm_family = family;
+    out.route.rtm_dst_len = static_cast<unsigned char>(bytes.size() * 8);
+    out.header.nlmsg_len =
+        static_cast<std::uint32_t>(NLMSG_LENGTH(sizeof(rtmsg)) + attribute.rta_len);
+  };
+  if (to.is_v4())
+    put(to.to_v4().to_bytes(), AF_INET);
+  else
+    put(to.to_v6().to_bytes(), AF_INET6);
+  out.header.nlmsg_type = RTM_GETROUTE;
+  out.header.nlmsg_flags = NLM_F_REQUEST;
+  out.header.nlmsg_seq = number;
+  return out;
+}
+
+bool is_ours(unsigned char type) {
+  return type == RTN_LOCAL || type == RTN_BROADCAST || type == RTN_ANYCAST || type == RTN_MULTICAST;
+}
+
+error cannot_ask() {
+  return {failure::fault, std::string("the addresses of this host cannot be told from others: ") +
+                              std::strerror(errno)};
+}
+
+} // namespace
+
+result<std::vector<ip::address>> on_this_host(const std::vector<ip::address>& candidates) {
+  std::vector<ip::address> out;
+  const ipc::unique_fd socket(::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE));
+  if (!socket)
+    return cannot_ask();
+  std::uint32_t number = 0;
+  for (const auto& candidate : candidates) {
+    const auto request = ask_for(candidate, ++number);
+    static_assert(offsetof(route_request, destination) == NLMSG_LENGTH(sizeof(rtmsg)));
+    if (::send(socket.get(), &request, request.header.nlmsg_len, 0) < 0)
+      return cannot_ask();
+    // The kernel answers within send(); an error or one route, never more.
+    alignas(nlmsghdr) std::array<unsigned char, 4096> answer;
+    const auto n = ::recv(socket.get(), answer.data(), answer.size(), MSG_DONTWAIT);
+    if (n < static_cast<ssize_t>(NLMSG_LENGTH(sizeof(rtmsg))))
+      return cannot_ask();
+    nlmsghdr header;
+    std::memcpy(&header, answer.data(), sizeof header);
+    if (header.nlmsg_type == NLMSG_ERROR)
+      continue; // no route
+    rtmsg route;
+    std::memcpy(&route, answer.data() + NLMSG_LENGTH(0), sizeof route);
+    if (header.nlmsg_type != RTM_NEWROUTE || header.nlmsg_seq != number) {
+      errno = EPROTO;
+      return cannot_ask();
+    }
+    if (is_ours(route.rtm_type))
+      out.push_back(candidate);
+  }
+  return out;
+}
+
+} // namespace piorch::sandbox::network

@@ -1,0 +1,21 @@
+// Which of some addresses lead back to this host, by the kernel's own routing decision.
+// That covers what a list of the interfaces' addresses leaves out: whole ranges routed to
+// the host ("local" routes, as load balancers and containers have), and broadcast.
+// Any thread; does not block.
+#pragma once
+
+#include "config/result.hpp"
+
+#include <boost/asio/ip/address.hpp>
+
+#include <vector>
+
+namespace piorch::sandbox::network {
+
+// The ones among `candidates` that are this host's. An address without a route is not: it
+// cannot be dialled either. An error if the kernel cannot be asked: then nothing may be
+// dialled.
+result<std::vector<boost::asio::ip::address>>
+on_this_host(const std::vector<boost::asio::ip::address>& candidates);
+
+} // namespace piorch::sandbox::network

@@ -1,0 +1,131 @@
+// Git settings that are written directly and not through a lock file: put in place when the
+// writer closes them, if all that they add is harmless. Judged from the host, at the end.
+#include "tests/guard/workspace.hpp"
+
+#include <fstream>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+using piorch::test::workspace;
+using testing::HasSubstr;
+using testing::Not;
+namespace fs = std::filesystem;
+
+namespace {
+
+class GuardDirectWrites : public testing::Test {
+protected:
+  std::string text(const char* name = "repo/.git/config") const {
+    std::ifstream in(w.path() / name);
+    return {std::istreambuf_iterator<char>(in), {}};
+  }
+  workspace::outcome run(const std::string& script) const {
+    auto out = w.shell("u() { printf '[user]\\n\\tname = %s\\n' $1; }\n"
+                       "e() { printf '[core]\\n\\tfsmonitor = planted\\n'; }\n" +
+                       script + "\necho finished: $?");
+    EXPECT_THAT(out.output, HasSubstr("finished: 0"));
+    EXPECT_EQ(w.planted(), "") << script;
+    return out;
+  }
+
+  workspace w;
+  const std::string before = text();
+};
+
+} // namespace
+
+TEST_F(GuardDirectWrites, HarmlessOnesArePutInPlace) {
+  EXPECT_EQ(run("u me >> repo/.git/config").refusals, "");
+  EXPECT_EQ(text(), before + "[user]\n\tname = me\n");
+  EXPECT_EQ(run("cp repo/.git/config c; u you >> c; cat c > repo/.git/config").refusals, "");
+  EXPECT_THAT(text(), HasSubstr("you"));
+  run("chmod 640 repo/.git/config; perl -e 'open F, q(+<), q(repo/.git/config); seek F, 0, 2; "
+      "print F qq([gc]\\n\\tauto = 7\\n)'");
+  EXPECT_THAT(text(), AllOf(HasSubstr("you"), HasSubstr("auto = 7")));
+  EXPECT_EQ(fs::status(w.path() / "repo/.git/config").permissions(), fs::perms(0640));
+}
+
+TEST_F(GuardDirectWrites, OthersLeaveEverythingAsItWasAndAreReported) {
+  for (const char* script :
+       {"e >> repo/.git/config", "e > repo/.git/config", "e | tee repo/.git/config > /dev/null",
+        "(u x; e) > c; cp c repo/.git/config",
+        "mkdir /tmp/r; e > /tmp/r/c; cp /tmp/r/c repo/.git/config",
+        "e > repo/.git/config.worktree"}) {
+    EXPECT_THAT(run(script).refusals, HasSubstr("git config: core.fsmonitor")) << script;
+    EXPECT_EQ(text(), before) << script;
+  }
+  EXPECT_THAT(run("echo [broken >> repo/.git/config").refusals, HasSubstr("(unreadable)"));
+  EXPECT_THAT(run("yes '# more' | head -c 2000000 >> repo/.git/config").refusals,
+              HasSubstr("too long"));
+  EXPECT_EQ(text(), before);
+}
+
+// The writer's file is a copy: nothing reaches the real one but what has been checked.
+TEST_F(GuardDirectWrites, WritingOnAfterTheCheckChangesNothing) {
+  const auto out = run(R"sh(
+    exec 3>> repo/.git/config; u first >&3; (u second) >> /proc/self/fd/3
+    for i in $(seq 9999); do grep -q second repo/.git/config && break; done; e >&3)sh");
+  EXPECT_EQ(text(), before + "[user]\n\tname = first\n[user]\n\tname = second\n");
+  EXPECT_THAT(out.refusals, HasSubstr("core.fsmonitor"));
+}
+
+TEST_F(GuardDirectWrites, WhoStillWritesAtTheEndIsHeard) {
+  EXPECT_EQ(run("exec 3>> repo/.git/config; u late >&3; sleep 100 &").refusals, "");
+  EXPECT_EQ(text(), before + "[user]\n\tname = late\n");
+  EXPECT_THAT(run("exec 3>> repo/.git/config; e >&3; sleep 100 &").refusals,
+              HasSubstr("core.fsmonitor"));
+}
+
+// As a write to a file that has been replaced or removed meanwhile reaches nobody.
+TEST_F(GuardDirectWrites, TheOneWhoReplacesTheFileWins) {
+  run("exec 3> repo/.git/config; u lost >&3; git -C repo config user.name kept; exec 3>&-");
+  EXPECT_EQ(text(), before + "[user]\n\tname = kept\n");
+  run("exec 3> repo/.git/config; u lost >&3; rm repo/.git/config; exec 3>&-");
+  EXPECT_FALSE(fs::exists(w.path() / "repo/.git/config"));
+  run("exec 3> repo/.git/config; u lost >&3; rm -rf repo; exec 3>&-; true");
+  EXPECT_FALSE(fs::exists(w.path() / "repo"));
+}
+
+// As libgit2 makes a repository.
+TEST_F(GuardDirectWrites, AnEmptyFileFirstAndThenItsLock) {
+  EXPECT_EQ(run(R"sh(perl -MFcntl -MErrno -e '
+    for (1 .. 50) {
+      mkdir "n$_"; mkdir "n$_/.git"; chdir "n$_/.git"; mkdir "objects"; mkdir "refs";
+      sysopen(F, "config", O_WRONLY | O_CREAT | O_TRUNC) or die $!; close F;
+      sysopen(L, "config.lock", O_WRONLY | O_CREAT | O_EXCL) or die $!;
+      print L "[core]\n\tbare = false\n"; close L;
+      link("config.lock", "config") and die; $!{EEXIST} or die $!;
+      rename("config.lock", "config") or die $!; chdir "../..";
+    }')sh")
+                .refusals,
+            "");
+  for (int n = 1; n <= 50; ++n)
+    EXPECT_EQ(text(("n" + std::to_string(n) + "/.git/config").c_str()), "[core]\n\tbare = false\n");
+}
+
+TEST_F(GuardDirectWrites, RepositoriesAreCopied) {
+  run("git -C repo config user.name me; git -C repo remote add origin https://example.org/x; "
+      "cp -r repo copy; tar cf a.tar repo; mkdir out; tar xf a.tar -C out; cp -a repo/.git "
+      "bare.git; "
+      "for d in copy out/repo bare.git; do git -C $d log --oneline > /dev/null; done");
+  for (const char* name : {"copy/.git/config", "out/repo/.git/config", "bare.git/config"})
+    EXPECT_EQ(text(name), text()) << name;
+}
+
+TEST_F(GuardDirectWrites, SixteenAtATime) {
+  const auto out = run(R"sh(perl -MFcntl -e '
+    for my $i (1 .. 17) {
+      if (sysopen(my $f, "repo/.git/config", O_WRONLY | O_APPEND)) { push @kept, $f }
+      else { print "$i: $!\n" }
+    }')sh");
+  EXPECT_THAT(out.output, HasSubstr("17: Permission denied\n"));
+  EXPECT_THAT(out.output, Not(HasSubstr("16: ")));
+  EXPECT_THAT(out.refusals, HasSubstr("only through its lock file"));
+  EXPECT_EQ(text(), before);
+}
+
+TEST_F(GuardDirectWrites, TheFilesOwnPermissionsCount) {
+  EXPECT_THAT(run("chmod 400 repo/.git/config; u me >> repo/.git/config; true").output,
+              HasSubstr("Permission denied"));
+  EXPECT_EQ(text(), before);
+}
