@@ -3,8 +3,6 @@
 
 #include "config/network_limits.hpp"
 
-#include <sys/resource.h>
-
 namespace {
 
 using namespace piorch;
@@ -17,15 +15,6 @@ std::size_t open_descriptors() {
     if (::fcntl(fd, F_GETFD) != -1)
       ++n;
   return n;
-}
-
-double cpu_seconds() {
-  rusage u{};
-  ::getrusage(RUSAGE_SELF, &u);
-  auto s = [](const timeval& t) {
-    return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) / 1e6;
-  };
-  return s(u.ru_utime) + s(u.ru_stime);
 }
 
 class SandboxNetworkTunnel : public network_world {
@@ -44,9 +33,9 @@ protected:
   // Nothing is left to do and nobody does anything.
   void expect_rest() {
     EXPECT_TRUE(becomes_idle());
-    const auto before = cpu_seconds();
+    const auto before = loop_cpu_seconds();
     std::this_thread::sleep_for(300ms);
-    EXPECT_LT(cpu_seconds() - before, 0.1) << "the loop spins";
+    EXPECT_LT(loop_cpu_seconds() - before, 0.1) << "the loop spins";
   }
 };
 
@@ -139,9 +128,9 @@ TEST_F(SandboxNetworkTunnel, ASlowReaderHoldsTheWriterBack) {
     std::this_thread::sleep_for(200ms);
   }
   EXPECT_LT(held, 64u << 20); // socket buffers of four ends and one pipe
-  const auto before = cpu_seconds();
+  const auto before = loop_cpu_seconds();
   std::this_thread::sleep_for(300ms);
-  EXPECT_LT(cpu_seconds() - before, 0.1);
+  EXPECT_LT(loop_cpu_seconds() - before, 0.1);
   EXPECT_EQ(sent.load(), held);
   std::size_t got = 0;
   for (auto piece = p.some(1 << 20); !piece.empty(); piece = p.some(1 << 20))
@@ -179,9 +168,9 @@ TEST_F(SandboxNetworkTunnel, SlowWritersAreServedByteByByteAndHoldNothing) {
   quick.send("hello");
   EXPECT_EQ(quick.exactly(5), "hello");
   quick.close();
-  const auto cpu = cpu_seconds();
+  const auto cpu = loop_cpu_seconds();
   std::this_thread::sleep_for(300ms);
-  EXPECT_LT(cpu_seconds() - cpu, 0.1) << "the loop spins between two bytes";
+  EXPECT_LT(loop_cpu_seconds() - cpu, 0.1) << "the loop spins between two bytes";
   slow.clear();
   expect_rest();
 }
@@ -322,11 +311,11 @@ TEST_F(SandboxNetworkTunnel, WithoutDescriptorsForPipesBytesStillFlow) {
   for (int fd = ::dup(2); fd >= 0; fd = ::dup(2))
     taken.emplace_back(fd);
   EXPECT_EQ(p.exactly(64u << 20).size(), 64u << 20);
-  const auto before = cpu_seconds();
+  const auto before = loop_cpu_seconds();
   taken.pop_back(); // one for the client, none for accept(2)
   auto queued = http();
   std::this_thread::sleep_for(300ms);
-  EXPECT_LT(cpu_seconds() - before, 0.15) << "accept spins";
+  EXPECT_LT(loop_cpu_seconds() - before, 0.15) << "accept spins";
   taken.clear();
   ::setrlimit(RLIMIT_NOFILE, &limit);
   queued.send("CONNECT www.example.org:443 HTTP/1.1\r\nHost: www.example.org\r\n\r\n");

@@ -22,8 +22,10 @@
 #include <functional>
 #include <future>
 #include <poll.h>
+#include <pthread.h>
 #include <sys/socket.h>
 #include <thread>
+#include <time.h>
 
 namespace piorch::test {
 
@@ -153,12 +155,21 @@ public:
   }
   // The gateway learns of a closed client a moment later.
   bool becomes_idle() {
-    for (int i = 0; i < 500; ++i) {
+    for (int i = 0; i < 3000; ++i) {
       if (connections() == 0)
         return true;
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
     }
     return false;
+  }
+  // What the loop's thread has used; the servers' threads are the test's own.
+  double loop_cpu_seconds() {
+    clockid_t clock{};
+    if (::pthread_getcpuclockid(loop.native_handle(), &clock) != 0)
+      throw std::runtime_error("no clock of the loop's thread");
+    timespec t{};
+    ::clock_gettime(clock, &t);
+    return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_nsec) / 1e9;
   }
 
   std::unique_ptr<netns> inside, host, outside;

@@ -20,11 +20,11 @@
 
 namespace piorch::test {
 
-// A blocking socket of the test; every wait ends after ten seconds.
+// A blocking socket of the test; every wait ends after half a minute.
 class peer {
 public:
   explicit peer(ipc::unique_fd fd) : fd_(std::move(fd)) {
-    const timeval limit{10, 0};
+    const timeval limit{30, 0};
     ::setsockopt(fd_.get(), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
     ::setsockopt(fd_.get(), SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
   }
