@@ -24,14 +24,6 @@ protected:
     w.configure(R"({"hostIPC": {"mode": "ask", "preflightCommandPrefixes": ["tmux", "sh -c"],
                                 "retryOnUnixSocketError": true}})");
   }
-  program shell() const {
-    program p = w.host({"bash", "--norc", "--noprofile", "-i"});
-    p.environment["PS1"] = "host$ ";
-    p.environment["TERM"] = "dumb";
-    p.environment["P"] = piorch_program();
-    p.environment["HISTFILE"] = std::nullopt;
-    return p;
-  }
   json report() const { return json::parse(read_file(w.project() / "report")); }
 
   workspace w;
@@ -230,7 +222,7 @@ TEST_F(E2eExecHostAgent, StderrStaysATerminalAndAFileAFile) {
   terminal t(w.exec("test -t 2 && stty size <&2; echo one >&2; echo two; echo three >&2"), 31, 97);
   EXPECT_TRUE(t.sees("31 97")) << t.screen();
   EXPECT_EQ(t.end(), 0);
-  terminal u(shell());
+  terminal u(w.interactive_shell());
   u.type("echo before >err; $P exec --ask -c 'echo out; echo one >&2; test -t 2 || echo two >&2' "
          "2>>err; cat err; exit 0\n");
   EXPECT_TRUE(u.sees("out\r\nbefore\r\none\r\ntwo\r\n")) << u.screen();
@@ -240,7 +232,7 @@ TEST_F(E2eExecHostAgent, StderrStaysATerminalAndAFileAFile) {
 // -- a job like any other ------------------------------------------------------------
 
 TEST_F(E2eExecHost, StopContinueAndInterrupt) {
-  terminal t(shell());
+  terminal t(w.interactive_shell());
   ASSERT_TRUE(t.sees("host$ "));
   t.type("$P exec -- sh -c 'while read x; do echo \"got\" $x; done'; echo \"sta\"tus=$?\n");
   ASSERT_TRUE(t.sees(anything_else)) << t.screen();

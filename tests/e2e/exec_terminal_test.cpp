@@ -12,16 +12,6 @@ using testing::HasSubstr;
 
 class E2eExecTerminal : public testing::Test {
 protected:
-  // A person's own shell, which has job control, outside of any sandbox.
-  program shell() const {
-    program p = w.host({"bash", "--norc", "--noprofile", "-i"});
-    p.environment["PS1"] = "host$ ";
-    p.environment["TERM"] = "dumb";
-    p.environment["P"] = piorch_program();
-    p.environment["HISTFILE"] = std::nullopt;
-    return p;
-  }
-
   workspace w;
 };
 
@@ -38,7 +28,7 @@ TEST_F(E2eExecTerminal, TheCommandHasIt) {
 }
 
 TEST_F(E2eExecTerminal, ControlCEndsTheCommandAndNotTheShell) {
-  terminal t(shell());
+  terminal t(w.interactive_shell());
   ASSERT_TRUE(t.sees("host$ "));
   t.type("$P exec -c 'echo REA''DY; sleep 1000'; echo \"sta\"tus=$?\n");
   ASSERT_TRUE(t.sees("READY")) << t.screen();
@@ -57,7 +47,7 @@ TEST_F(E2eExecTerminal, ControlCEndsTheCommandAndNotTheShell) {
 
 TEST_F(E2eExecTerminal, ControlCEndsAScriptAsItWouldWithoutASandbox) {
   write_file(w.project() / "script", "$P exec -c 'echo REA''DY; sleep 1000'\necho 'still'here\n");
-  terminal t(shell());
+  terminal t(w.interactive_shell());
   t.type("bash script; echo \"sta\"tus=$?\n");
   ASSERT_TRUE(t.sees("READY")) << t.screen();
   t.type("\x03");
@@ -100,7 +90,7 @@ TEST_F(E2eExecTerminal, AnInteractiveShellInsideHasJobControl) {
 }
 
 TEST_F(E2eExecTerminal, StopAndContinueFromTheShellOutside) {
-  terminal t(shell());
+  terminal t(w.interactive_shell());
   ASSERT_TRUE(t.sees("host$ "));
   t.type("$P exec -c 'while read x; do echo \"got\" $x; test $x != end || exit 6; done'\n");
   t.type("one\n");
@@ -133,7 +123,7 @@ TEST_F(E2eExecTerminal, NothingCanBeTypedIntoIt) {
 }
 
 TEST_F(E2eExecTerminal, TheTerminalIsTheCallersAgainAfterwards) {
-  terminal t(shell());
+  terminal t(w.interactive_shell());
   t.type("$P exec -- true; read -p 'ask: ' x; echo \"got\" $x; exit 0\n");
   ASSERT_TRUE(t.sees("ask: ")) << t.screen();
   t.type("answer\n");

@@ -22,13 +22,8 @@ protected:
       std::filesystem::remove_all(rig->root() / "home/.pi");
   }
   test::program on_terminal(std::vector<std::string> argv) const {
-    test::program p;
-    p.argv = std::move(argv);
-    p.directory = rig->workspace();
-    for (const auto& [name, value] : rig->environment())
-      p.environment[name] = value;
+    auto p = rig->on_terminal(std::move(argv));
     p.environment["PATH"] = PIORCH_BUILD_DIR "/bin:" + rig->environment().at("PATH");
-    p.environment["TERM"] = "xterm";
     p.environment["MODEL"] = provider;
     return p;
   }

@@ -27,6 +27,16 @@ protected:
            " /proc/[0-9]*/cmdline 2>/dev/null; do :; done\necho READY\n" + then;
   }
 
+  // A worker with a daemon, which gets the signal when both are there.
+  finished signalled(int signal, const std::string& trap) const {
+    child c(rig.worker(with_daemon(trap, "while :; do sleep 0.1; done")));
+    EXPECT_TRUE(c.read_until("READY\n"));
+    c.send(signal);
+    auto done = c.finish();
+    no_process_left();
+    return done;
+  }
+
   std::string mark = "mark-" + std::to_string(::getpid()) + "-" +
                      testing::UnitTest::GetInstance()->current_test_info()->name();
 };
@@ -49,25 +59,15 @@ TEST_F(E2ePiorchPiEnd, OneTermIsEnoughWhateverPiDoes) {
 }
 
 TEST_F(E2ePiorchPiEnd, AGracefulPiLeavesWithItsOwnStatus) {
-  child c(
-      rig.worker(with_daemon("trap 'echo goodbye; exit 143' TERM", "while :; do sleep 0.1; done")));
-  ASSERT_TRUE(c.read_until("READY\n"));
-  c.send(SIGTERM);
-  const auto done = c.finish();
+  const auto done = signalled(SIGTERM, "trap 'echo goodbye; exit 143' TERM");
   EXPECT_THAT(done.out, HasSubstr("goodbye"));
   EXPECT_EQ(done.status, 143);
-  no_process_left();
 }
 
 TEST_F(E2ePiorchPiEnd, AnInterruptReachesPi) {
-  child c(rig.worker(
-      with_daemon("trap 'echo interrupted; exit 9' INT", "while :; do sleep 0.1; done")));
-  ASSERT_TRUE(c.read_until("READY\n"));
-  c.send(SIGINT);
-  const auto done = c.finish();
+  const auto done = signalled(SIGINT, "trap 'echo interrupted; exit 9' INT");
   EXPECT_THAT(done.out, HasSubstr("interrupted"));
   EXPECT_EQ(done.status, 9);
-  no_process_left();
 }
 
 TEST_F(E2ePiorchPiEnd, KilledItselfItLeavesNothingRunning) {

@@ -26,13 +26,7 @@ protected:
       allow({provider});
   }
   test::program piorch(std::vector<std::string> words) const {
-    test::program p;
-    p.argv = {PIORCH_BUILD_DIR "/bin/piorch"};
-    p.argv.insert(p.argv.end(), words.begin(), words.end());
-    p.directory = rig->workspace();
-    for (const auto& [name, value] : rig->environment())
-      p.environment[name] = value;
-    p.environment["TERM"] = "xterm";
+    auto p = rig->piorch_on_terminal(std::move(words));
     p.environment["NO_COLOR"] = "1";
     return p;
   }

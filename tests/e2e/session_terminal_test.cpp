@@ -10,15 +10,7 @@ using namespace std::chrono_literals;
 class SessionTerminal : public test::session_fixture {
 protected:
   test::program piorch(std::vector<std::string> words) const {
-    test::program p;
-    p.argv = {PIORCH_BUILD_DIR "/bin/piorch"};
-    p.argv.insert(p.argv.end(), words.begin(), words.end());
-    p.directory = rig->workspace();
-    for (const auto& [name, value] : rig->environment())
-      p.environment[name] = value;
-    p.environment["TERM"] = "xterm";
-    p.environment["NO_COLOR"] = std::nullopt;
-    return p;
+    return rig->piorch_on_terminal(std::move(words));
   }
   std::string state_of_the_only_one() const {
     const auto all = rig->json({"status"})["sessions"];

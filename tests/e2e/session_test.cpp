@@ -5,7 +5,21 @@ namespace piorch {
 namespace {
 
 using namespace std::chrono_literals;
-using Session = test::session_fixture;
+
+class Session : public test::session_fixture {
+protected:
+  // The id of a background session at this client's orchestrator.
+  std::string start_in(ipc::client& c, const std::string& task) const {
+    ipc::session_start_params p;
+    p.task = task;
+    p.cwd = rig->workspace();
+    p.background = true;
+    const auto answer = c.call(p, 60s);
+    if (!answer)
+      throw std::runtime_error(answer.failed().text);
+    return (*answer)["session"]["id"];
+  }
+};
 
 TEST_F(Session, ForegroundPrintsOnlyTheTextAndEndsTheSession) {
   const auto how = rig->run({"start", "#bash echo from the sandbox; cat note.txt"});
@@ -192,13 +206,7 @@ TEST_F(Session, WorkersRunWithTheToolsAndTheModelAskedFor) {
 TEST_F(Session, HundredFollowUpsAtOnceGetHundredAnswers) {
   pid_t pid = -1;
   auto c = rig->connect_private(pid);
-  ipc::session_start_params start;
-  start.task = "#plain begin";
-  start.cwd = rig->workspace();
-  start.background = true;
-  auto session = c.call(start, 60s);
-  ASSERT_TRUE(session) << session.failed().text;
-  const auto id = (*session)["session"]["id"].get<std::string>();
+  const auto id = start_in(c, "#plain begin");
   std::map<long long, std::string> wanted;
   for (int i = 0; i < 100; ++i) {
     ipc::session_follow_up_params p;
@@ -289,14 +297,9 @@ TEST_F(Session, TwoParentsFourSessionsThreeDeep) {
 TEST_F(Session, AnIdleSessionCostsNoProcessorTime) {
   pid_t pid = -1;
   auto c = rig->connect_private(pid);
-  ipc::session_start_params start;
-  start.task = "#plain ready";
-  start.cwd = rig->workspace();
-  start.background = true;
-  auto session = c.call(start, 60s);
-  ASSERT_TRUE(session) << session.failed().text;
+  const auto started = start_in(c, "#plain ready");
   ipc::session_wait_params wait;
-  wait.session_id = (*session)["session"]["id"];
+  wait.session_id = started;
   ASSERT_TRUE(c.call(wait, 60s));
   // The first session's worker also has the compile cache made.
   const auto brokers = [&] {
@@ -354,13 +357,7 @@ TEST_F(Session, StatusWatchesAllOrchestratorsAndWaitsAnyOfThem) {
   // An orchestrator that comes up later, and is killed.
   pid_t pid = -1;
   auto c = rig->connect_private(pid);
-  ipc::session_start_params start;
-  start.task = "#hang x";
-  start.cwd = rig->workspace();
-  start.background = true;
-  auto session = c.call(start, 60s);
-  ASSERT_TRUE(session) << session.failed().text;
-  const auto other = (*session)["session"]["id"].get<std::string>();
+  const auto other = start_in(c, "#hang x");
   EXPECT_TRUE(sees(other, "running")) << shown.out();
 
   auto one = rig->start({"status", mine, "--watch", "--json"});

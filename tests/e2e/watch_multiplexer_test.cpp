@@ -1,6 +1,6 @@
 // `piorch status --watch` as a terminal multiplexer shows it: what stands on the screen, not
 // which bytes were sent.
-#include "tests/e2e/session_fixture.hpp"
+#include "tests/e2e/waiting_commands.hpp"
 #include "tests/support/run.hpp"
 
 #include <gmock/gmock.h>
@@ -16,37 +16,19 @@ using testing::StartsWith;
 
 constexpr std::size_t columns = 80, rows = 24;
 
-class WatchMultiplexer : public test::session_fixture {
+class WatchMultiplexer : public test::waiting_commands {
 protected:
-  void SetUp() override {
-    session_fixture::SetUp();
-    if (!rig)
-      return;
-    auto settings = nlohmann::json::parse(
-        test::session_rig::slurp(rig->root() / "home/.pi/agent/extensions/pi-sandbox/config.json"));
-    settings["hostIPC"] = {{"mode", "ask"}, {"preflightCommandPrefixes", {"touch"}}};
-    rig->configure(settings.dump());
-    owner.emplace(rig->connect_private(serve, true)); // is asked, and never answers
-  }
   void TearDown() override {
     if (rig)
       tmux({"kill-server"});
-    owner.reset();
-    if (serve > 0)
-      ::waitpid(serve, nullptr, 0);
-    session_fixture::TearDown();
+    waiting_commands::TearDown();
   }
   // Its own server, which reads nobody's configuration.
   test::finished tmux(std::vector<std::string> words) const {
-    test::program p;
-    p.argv = {"tmux", "-S", rig->root() / "tmux", "-f", "/dev/null"};
-    p.argv.insert(p.argv.end(), words.begin(), words.end());
-    p.directory = rig->workspace();
-    for (const auto& [name, value] : rig->environment())
-      p.environment[name] = value;
+    words.insert(words.begin(), {"tmux", "-S", rig->root() / "tmux", "-f", "/dev/null"});
+    auto p = rig->on_terminal(std::move(words));
     p.environment["TMUX"] = std::nullopt;
     p.environment["TERM"] = "xterm-256color";
-    p.environment["NO_COLOR"] = std::nullopt;
     return test::run(p);
   }
   void open(const std::string& variables) const {
@@ -67,14 +49,6 @@ protected:
     return rig->within(30s, [&] { return screen().find(text) != std::string::npos; });
   }
   void key(const std::string& name) const { tmux({"send-keys", "-t", "watch", name}); }
-  void run(const std::string& command) {
-    ipc::command_run_params p;
-    p.id = command;
-    p.command = command;
-    p.cwd = rig->workspace();
-    owner->request(p);
-    ASSERT_TRUE(owner->flush(ipc::client::clock::now() + 10s));
-  }
   // The line on which `text` stands.
   std::string line_of(const std::string& text) const {
     const auto all = screen();
@@ -84,9 +58,6 @@ protected:
     const auto begin = all.rfind('\n', at) + 1;
     return all.substr(begin, all.find('\n', at) - begin);
   }
-
-  pid_t serve = -1;
-  std::optional<ipc::client> owner;
 };
 
 TEST_F(WatchMultiplexer, EverythingAtEightyColumnsWithoutColour) {

@@ -1,5 +1,5 @@
 // `piorch status --watch` in front of a person: what is shown, and which key answers what.
-#include "tests/e2e/session_fixture.hpp"
+#include "tests/e2e/waiting_commands.hpp"
 #include "tests/support/terminal.hpp"
 
 #include <gmock/gmock.h>
@@ -12,38 +12,12 @@ using nlohmann::json;
 using testing::HasSubstr;
 using testing::Not;
 
-class StatusWatch : public test::session_fixture {
+class StatusWatch : public test::waiting_commands {
 protected:
-  void SetUp() override {
-    session_fixture::SetUp();
-    if (!rig)
-      return;
-    rig->configure(R"({"hostIPC": {"mode": "ask", "preflightCommandPrefixes": ["touch"]}})");
-    owner.emplace(rig->connect_private(serve, true)); // is asked, and never answers
-  }
-  void TearDown() override {
-    owner.reset();
-    if (serve > 0)
-      ::waitpid(serve, nullptr, 0);
-    session_fixture::TearDown();
-  }
   test::program piorch() const {
-    test::program p;
-    p.argv = {PIORCH_BUILD_DIR "/bin/piorch", "status", "--watch"};
-    p.directory = rig->workspace();
-    for (const auto& [name, value] : rig->environment())
-      p.environment[name] = value;
-    p.environment["TERM"] = "xterm";
+    auto p = rig->piorch_on_terminal({"status", "--watch"});
     p.environment["NO_COLOR"] = "1";
     return p;
-  }
-  void run(const std::string& command) {
-    ipc::command_run_params p;
-    p.id = command;
-    p.command = command;
-    p.cwd = rig->workspace();
-    owner->request(p);
-    ASSERT_TRUE(owner->flush(ipc::client::clock::now() + 10s));
   }
   json waiting() const { return rig->json({"approvals"})["approvals"]; }
   // The ids of what waits, when there are so many.
@@ -54,9 +28,6 @@ protected:
       out.push_back(one["id"]);
     return out;
   }
-
-  pid_t serve = -1;
-  std::optional<ipc::client> owner;
 };
 
 TEST_F(StatusWatch, AKeyAnswersWhatIsSelectedAndNothingElse) {

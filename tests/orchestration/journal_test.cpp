@@ -48,6 +48,23 @@ std::string text_event(int n, std::size_t size = 0) {
   return session_events::text(std::to_string(n) + std::string(size, 'x'));
 }
 
+// Files of this process end at so many bytes, as on a disk that is full.
+class file_size_limit {
+public:
+  explicit file_size_limit(rlim_t bytes) {
+    ::signal(SIGXFSZ, SIG_IGN);
+    ::getrlimit(RLIMIT_FSIZE, &old_);
+    const rlimit tight{bytes, old_.rlim_max};
+    EXPECT_EQ(::setrlimit(RLIMIT_FSIZE, &tight), 0);
+  }
+  ~file_size_limit() { EXPECT_EQ(::setrlimit(RLIMIT_FSIZE, &old_), 0); }
+  file_size_limit(const file_size_limit&) = delete;
+  file_size_limit& operator=(const file_size_limit&) = delete;
+
+private:
+  rlimit old_{};
+};
+
 struct Journal : ::testing::Test {
   test::temp_dir tmp;
   std::string root = tmp / "state/piorch/sessions";
@@ -183,18 +200,14 @@ TEST_F(Journal, ASlowReaderGetsAGapOnceItsFileIsGone) {
 TEST_F(Journal, AFailedWriteIsToldAndLeavesAMarker) {
   auto log = small_log(1, 10 << 20);
   ASSERT_TRUE(log);
-  ::signal(SIGXFSZ, SIG_IGN);
-  rlimit old;
-  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &old), 0);
-  rlimit tight = old;
-  tight.rlim_cur = 2000; // in the middle of a line
   for (int i = 1; i <= 10; ++i)
     EXPECT_EQ(log->append(t0, text_event(i, 60)).failed, "");
-  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &tight), 0);
   int told = 0;
-  for (int i = 11; i <= 30; ++i)
-    told += log->append(t0, text_event(i, 60)).failed.empty() ? 0 : 1;
-  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &old), 0);
+  {
+    const file_size_limit in_the_middle_of_a_line(2000);
+    for (int i = 11; i <= 30; ++i)
+      told += log->append(t0, text_event(i, 60)).failed.empty() ? 0 : 1;
+  }
   EXPECT_EQ(told, 1) << "once for a row of failures";
   for (int i = 31; i <= 40; ++i)
     EXPECT_EQ(log->append(t0, text_event(i, 60)).failed, "");
@@ -209,15 +222,11 @@ TEST_F(Journal, AFailedWriteIsToldAndLeavesAMarker) {
 TEST_F(Journal, WhatIsLostUntilTheEndIsToldAtTheEnd) {
   auto log = small_log(1, 10 << 20);
   ASSERT_TRUE(log);
-  ::signal(SIGXFSZ, SIG_IGN);
-  rlimit old;
-  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &old), 0);
-  rlimit tight = old;
-  tight.rlim_cur = 2000;
-  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &tight), 0);
-  for (int i = 1; i <= 40; ++i)
-    log->append(t0, text_event(i, 60));
-  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &old), 0);
+  {
+    const file_size_limit small(2000);
+    for (int i = 1; i <= 40; ++i)
+      log->append(t0, text_event(i, 60));
+  }
   log->close(t0);
   EXPECT_EQ(*open().last_seq(id_of(1)), 40u);
   auto r = *open().follow(id_of(1), 1);

@@ -6,6 +6,7 @@
 #include "ipc/client.hpp"
 #include "ipc/start_instance.hpp"
 #include "tests/support/pi_rig.hpp"
+#include "tests/support/run.hpp"
 
 #include <chrono>
 #include <functional>
@@ -40,10 +41,11 @@ public:
   std::filesystem::path sessions() const { return root() / "state/piorch/sessions"; }
 
   void configure(const std::string& json) const {
-    const auto dir = root() / "home/.pi/agent/extensions/pi-sandbox";
-    std::filesystem::create_directories(dir);
-    std::ofstream(dir / "config.json") << json << "\n";
+    const auto file = configuration_file();
+    std::filesystem::create_directories(file.parent_path());
+    std::ofstream(file) << json << "\n";
   }
+  std::string configuration() const { return slurp(configuration_file()); }
 
   std::map<std::string, std::string> environment() const {
     auto out = pi.environment();
@@ -110,6 +112,22 @@ public:
     pid_t pid_ = -1;
     std::filesystem::path out_, err_;
   };
+
+  // A program for a `terminal`, in the workspace, as a person has it.
+  program on_terminal(std::vector<std::string> argv) const {
+    program p;
+    p.argv = std::move(argv);
+    p.directory = workspace();
+    for (const auto& [name, value] : environment())
+      p.environment[name] = value;
+    p.environment["TERM"] = "xterm";
+    p.environment["NO_COLOR"] = std::nullopt;
+    return p;
+  }
+  program piorch_on_terminal(std::vector<std::string> words) const {
+    words.insert(words.begin(), PIORCH_BUILD_DIR "/bin/piorch");
+    return on_terminal(std::move(words));
+  }
 
   process start(std::vector<std::string> words) const { return {*this, std::move(words)}; }
   outcome run(std::vector<std::string> words) const { return start(std::move(words)).wait(); }
@@ -215,6 +233,10 @@ public:
   std::map<std::string, std::string> extra; // of the environment
 
 private:
+  std::filesystem::path configuration_file() const {
+    return root() / "home/.pi/agent/extensions/pi-sandbox/config.json";
+  }
+
   mutable int started_ = 0;
 };
 

@@ -116,6 +116,15 @@ program workspace::host(std::vector<std::string> argv) const {
   return out;
 }
 
+program workspace::interactive_shell() const {
+  auto out = host({"bash", "--norc", "--noprofile", "-i"});
+  out.environment["PS1"] = "host$ ";
+  out.environment["TERM"] = "dumb";
+  out.environment["P"] = piorch_program();
+  out.environment["HISTFILE"] = std::nullopt;
+  return out;
+}
+
 std::string workspace::host_output(std::vector<std::string> argv) const {
   const std::string name = argv[0];
   const finished done = run(host(std::move(argv)));

@@ -42,6 +42,9 @@ public:
   program exec(const std::string& script, std::vector<std::string> options = {}) const;
   // A program of the host, in the project and with this home.
   program host(std::vector<std::string> argv) const;
+  // A person's own shell for a terminal: it has job control, its prompt is "host$ ", and $P is
+  // the program under test.
+  program interactive_shell() const;
   std::string host_output(std::vector<std::string> argv) const; // throws when it fails
 
   // A copy of the test helper in the project (the build may be in a hidden home).
