@@ -3,6 +3,8 @@
 
 #include "config/network_limits.hpp"
 
+#include <sys/resource.h>
+
 namespace {
 
 using namespace piorch;
