@@ -1,6 +1,6 @@
 // Where the piorch program is. Never looked for in a place that a sandboxed command can
 // write: not in the workspace, and not relative to it.
-import { accessSync, constants, realpathSync } from "node:fs";
+import { accessSync, constants, readlinkSync, realpathSync } from "node:fs";
 import { delimiter, dirname, isAbsolute, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 
@@ -30,7 +30,8 @@ export function find_program(cwd: string, environment: NodeJS.ProcessEnv = proce
     if (path === undefined) continue;
     // A checkout of piorch that is itself the workspace is protected by the sandbox's
     // policy ("the installed piorch"); a stranger on PATH is not.
-    if (named === undefined && !beside.includes(candidate) && is_inside(path, workspace)) continue;
+    const chosen = named !== undefined || beside.includes(candidate);
+    if (!chosen && [...places_to(candidate)].some((place) => is_inside(place, workspace))) continue;
     return path;
   }
   throw new Error(
@@ -39,6 +40,27 @@ export function find_program(cwd: string, environment: NodeJS.ProcessEnv = proce
       : "the program piorch was not found beside this package or on PATH; build it with tools/quickstart, " +
           "or name it in PIORCH_PROGRAM",
   );
+}
+
+/** Every place on the way to what `path` is: a link in the workspace may lead out of it again. */
+function* places_to(path: string): Generator<string> {
+  const names = path.split("/");
+  for (let at = "/", links = 40; names.length > 0; ) {
+    const name = names.shift()!;
+    const next = join(at, name);
+    yield next;
+    const target = name === ".." ? undefined : link_target(next);
+    at = target === undefined ? next : target.startsWith("/") ? "/" : at;
+    if (target !== undefined && links-- > 0) names.unshift(...target.split("/"));
+  }
+}
+
+function link_target(path: string) {
+  try {
+    return readlinkSync(path);
+  } catch {
+    return undefined; // no link
+  }
 }
 
 function realpath(path: string): string | undefined {
