@@ -28,7 +28,11 @@ export class external_workers {
   #owned = new Map<string, string>();
   #runs = new external_runs();
   #came = 0; // workers that have signed in, nested ones not counted
-  #calls = new Map<string, number>(); // by tool call: #came when it began
+  #calls = new Set<string>(); // those that have not ended
+  #before = 0; // #came when the first of the calls began that overlap
+  #worked = 0; // workers of these calls that have worked
+  #check: Promise<string | undefined> | undefined;
+  #sessions = 0; // that were begun or have ended
 
   constructor(piorch: orchestrator) {
     this.#piorch = piorch;
@@ -37,13 +41,20 @@ export class external_workers {
 
   /** Of a new Pi session. `session` is its file, else its id. Never throws: see problem(). */
   async establish(cwd: string, session: string, tool: ToolInfo | undefined) {
-    this.release();
-    this.#cwd = cwd;
+    await this.#check;
+    this.refuse_all(cwd);
     this.#tool = tool;
     this.#discover = undefined;
     this.#violation = undefined;
     this.#runs.open(session);
-    await this.#try();
+    await this.problem();
+  }
+
+  /** Nothing is established for this session, nor will it be: workers that no tool call starts are refused. */
+  refuse_all(cwd: string) {
+    this.release();
+    this.#cwd = cwd;
+    this.#own_refusal();
   }
 
   /** Why a call with this input must not go through, or undefined. */
@@ -57,9 +68,16 @@ export class external_workers {
     }
   }
 
-  /** Why no call must go through, or undefined. Establishes anew what was lost. */
+  /**
+   * Why no call must go through, or undefined. Establishes anew what was lost. Who asks meanwhile
+   * gets the same answer: another `worker.supervise` would take the first one's place.
+   */
   async problem(): Promise<string | undefined> {
     if (this.#violation) return this.#violation;
+    return (this.#check ??= this.#establish_what_is_lost().finally(() => (this.#check = undefined)));
+  }
+
+  async #establish_what_is_lost() {
     const now = this.#established && (await this.#piorch.connect().catch(() => undefined));
     if (!now || now !== this.#established || !this.#owns_variables()) await this.#try();
     return this.#problem;
@@ -67,23 +85,28 @@ export class external_workers {
 
   /** A call begins, and has ended: as many workers must have signed in as have worked. */
   begin(call: string) {
-    this.#calls.set(call, this.#came);
+    if (this.#calls.size === 0) {
+      this.#before = this.#came;
+      this.#worked = 0;
+    }
+    this.#calls.add(call);
   }
   end(call: string, details: unknown) {
-    const before = this.#calls.get(call);
-    this.#calls.delete(call);
-    if (before === undefined) return;
+    if (!this.#calls.delete(call)) return;
     const results = (details as { results?: unknown } | undefined)?.results;
-    const worked = Array.isArray(results) ? results.filter(has_worked).length : 0;
-    // Calls at the same time share what came: only fewer than worked is proof.
-    if (worked > this.#came - before && this.#calls.size === 0)
+    this.#worked += Array.isArray(results) ? results.filter(has_worked).length : 0;
+    // Calls that overlap share what came, and are counted together. Those that go on may have
+    // brought workers already, so that fewer than worked is proof at any time.
+    const came = this.#came - this.#before;
+    if (this.#worked > came)
       this.#violation =
-        `${worked} workers of pi-subagents have worked and ${this.#came - before} have signed in as sandboxed: they run ` +
+        `${this.#worked} workers of pi-subagents have worked and ${came} have signed in as sandboxed: they run ` +
         `outside of the sandbox; ${other_ways}`;
   }
 
   /** Takes back what is still ours. */
   release() {
+    this.#sessions++;
     this.#disown();
     this.#runs.close();
     this.#established = undefined;
@@ -92,6 +115,7 @@ export class external_workers {
   }
 
   async #try() {
+    const session = this.#sessions;
     this.#established = undefined;
     try {
       const package_dir = checked_package(this.#tool);
@@ -104,6 +128,7 @@ export class external_workers {
         cwd: this.#cwd,
         worktreeDirs: worktree_dirs(),
       });
+      if (session !== this.#sessions) return; // it ended meanwhile, and nothing is ours any more
       const entry = process.argv[1];
       this.#own({
         [binary]: program,
@@ -117,10 +142,11 @@ export class external_workers {
       this.#established = connection;
       this.#problem = undefined;
     } catch (error) {
+      if (session !== this.#sessions) return;
       this.#problem =
         `subagents.externalWorkerIsolation is "enforce", and the workers of pi-subagents cannot be run in a sandbox: ` +
         (error instanceof Error ? error.message : String(error));
-      this.#refuse_all();
+      this.#own_refusal();
     }
   }
 
@@ -128,7 +154,7 @@ export class external_workers {
    * Workers that no tool call starts (slash commands, schedules) must not run outside either:
    * piorch-pi refuses them, as no supervisor is named.
    */
-  #refuse_all() {
+  #own_refusal() {
     const named = process.env[binary]?.trim();
     if (named && named !== this.#owned.get(binary)) return; // somebody else's, who answers for it
     this.#disown();

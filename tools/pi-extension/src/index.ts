@@ -51,6 +51,7 @@ export default function piorch_extension(pi: ExtensionAPI) {
     if (mode.kind === "builtin" && !foreign) pi.registerTool(subagent_tool(piorch, () => pi.getThinkingLevel()));
     if (is_isolating())
       await workers.establish(ctx.cwd, ctx.sessionManager.getSessionFile() ?? ctx.sessionManager.getSessionId(), foreign);
+    else if (mode.kind === "unknown") workers.refuse_all(ctx.cwd); // the configuration may say "enforce"
     const isolation = is_isolating() ? await workers.problem() : undefined;
     const problem = diagnosis(mode, foreign) ?? isolation;
     if (problem) ctx.ui.notify(`piorch: ${problem}`, "warning");

@@ -24,7 +24,7 @@ function lookalike(rig: pi_rig, version: string, body: string) {
      const worked = { agent: "hand", exitCode: 0, usage: { turns: 1, output: 10 } };
      const not_begun = { agent: "hand", exitCode: 1, usage: { turns: 0, output: 0 } };
      export default (pi) => pi.registerTool({ name: "subagent", label: "x", description: "x", parameters: { type: "object" },
-       execute: async () => { const results = await (async () => { ${body} })();
+       execute: async (_id, params) => { const results = await (async () => { ${body} })();
          return { content: [{ type: "text", text: "the tool ran" }], details: { results } }; } });`,
   );
   return dir;
@@ -55,6 +55,21 @@ test("two worked and one signed in: the same", { timeout: 120_000 }, async () =>
 test("each signed in, or never came to work: calls go on", { timeout: 120_000 }, async () => {
   assert.deepEqual(await two_calls("0.49.0", "await start(); return [worked, not_begun];"), ["the tool ran", "the tool ran"]);
 });
+
+for (const [what, honest] of [["one of which did not sign in: the next call is refused", false], ["both signed in: calls go on", true]] as const)
+  test(`two calls at the same time, ${what}`, { timeout: 120_000 }, async () => {
+    const rig = await pi_rig.start();
+    after(() => rig.end());
+    rig.configure({ ...enforce, network: { allowedLocalPorts: [rig.model_port] } });
+    // The one that need not wait for a worker ends first.
+    const pi = rig.rpc({ extensions: [lookalike(rig, "0.49.0", "if (params.starts) await start(); return [worked];")] });
+    const call = (starts: boolean) => ({ name: "subagent", arguments: { starts } });
+    const steps = [{ tools: [call(honest), call(true)] }, { tools: [call(true)] }, { text: "done" }];
+    const [one, two, next] = await pi.prompt(`#steps ${JSON.stringify(steps)}`);
+    await pi.end();
+    assert.deepEqual([one!.text, two!.text], ["the tool ran", "the tool ran"]);
+    assert.match(next!.text, honest ? /^the tool ran$/ : /2 workers of pi-subagents have worked and 1 have signed in/);
+  });
 
 for (const [version, why] of [["0.42.0", /is too old/], ["0.65.0", /inside Pi itself \(since 0\.65\)/], ["1.0.0", /inside Pi itself/], ["none", /cannot be told/]] as const)
   test(`version ${version} is refused before anything runs`, { timeout: 120_000 }, async () => {

@@ -86,6 +86,24 @@ test("somebody else's PI_SUBAGENT_PI_BINARY is not replaced, and nothing runs", 
   assert.equal(w.rig.requests().filter((request) => /JOB-/.test(request.task)).length, 0);
 });
 
+test("workers that no tool call starts: in a sandbox, and refused where the configuration is not understood", { timeout: 280_000 }, async () => {
+  const w = await workers_rig([]);
+  after(() => w.rig.end());
+  const run = async () => {
+    const pi = w.rig.rpc({ extensions: [pi_subagents("0.49.0")] });
+    pi.send({ type: "prompt", message: "/run hand JOB-LOOK by hand" });
+    const { message } = await pi.event(({ type, message }) =>
+      type === "message_end" && message.customType === "subagent-slash-result" && /^##/.test(message.content));
+    await pi.end();
+    return message.content as string;
+  };
+  assert.match(await run(), /sandbox=1/);
+  const before = w.rig.requests().length;
+  w.rig.configure('{"subagents": {"provider": "pi-subagents", "externalWorkerIsolation": "enforced"}}');
+  assert.match(await run(), /piorch-pi: /);
+  assert.equal(w.rig.requests().length, before);
+});
+
 for (const version of versions)
   test(`${version}: refused, without a model, out of time, aborted, and the parent killed`, { timeout: 280_000 }, async () => {
     const w = await workers_rig([]);
