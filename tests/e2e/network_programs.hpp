@@ -3,6 +3,7 @@
 #pragma once
 
 #include "tests/support/network_world.hpp"
+#include "tests/support/read_file.hpp"
 
 #include <csignal>
 #include <sys/mount.h>
@@ -70,8 +71,7 @@ protected:
     return out;
   }
   std::string report_text() {
-    std::ifstream in(directory + "/report");
-    return {std::istreambuf_iterator<char>(in), {}};
+    return read_file(directory + "/report");
   }
   // Static files below `root`, with TLS if there is a certificate.
   void serve_files(const std::string& root, int port, bool tls) {

@@ -1,6 +1,7 @@
 // Git settings that are written directly and not through a lock file: put in place when the
 // writer closes them, if all that they add is harmless. Judged from the host, at the end.
 #include "tests/guard/workspace.hpp"
+#include "tests/support/read_file.hpp"
 
 #include <fstream>
 #include <gmock/gmock.h>
@@ -16,8 +17,7 @@ namespace {
 class GuardDirectWrites : public testing::Test {
 protected:
   std::string text(const char* name = "repo/.git/config") const {
-    std::ifstream in(w.path() / name);
-    return {std::istreambuf_iterator<char>(in), {}};
+    return read_file(w.path() / name);
   }
   workspace::outcome run(const std::string& script) const {
     auto out = w.shell("u() { printf '[user]\\n\\tname = %s\\n' $1; }\n"

@@ -2,7 +2,7 @@
 import type { ExtensionContext } from "@earendil-works/pi-coding-agent";
 import assert from "node:assert/strict";
 import { afterEach, test } from "node:test";
-import { type approval_answer, approvals, visible } from "../src/approvals.ts";
+import { type approval_answer, approvals } from "../src/approvals.ts";
 import { orchestrator } from "../src/orchestrator.ts";
 
 const broker_symbol = Symbol.for("pi-auto-review:boundary-approval-broker");
@@ -148,9 +148,4 @@ test("withdrawn by the orchestrator: the question disappears", async () => {
   cancel("a1");
   assert.match((await answer).reason!, /no longer matters/);
   dialogs[0]!.choose("Allow this exact operation once"); // too late
-});
-
-test("what a command wrote cannot draw on the terminal", () => {
-  assert.equal(visible("a\u001b[2Kb\nc\u202ed\r", 100), "a\\u{1b}[2Kb⏎c\\u{202e}d\\u{d}");
-  assert.equal(visible("x".repeat(12), 10), "xxxxxxxxxx… (2 more characters)");
 });

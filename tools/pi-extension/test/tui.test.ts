@@ -26,6 +26,11 @@ test("a person at a terminal: notices, two workers at a glance, an approval, /re
   for (const gate of gates) gate.write("");
   await terminal.shows(/done [0-9a-f]{32} \d+ tokens\s+the left answer[^]*done [0-9a-f]{32} \d+ tokens\s+the right answer[^]*both are done/);
 
+  // What a worker says moves no cursor.
+  const answer = "\x1b[2J\x1b]0;title\x07first\tline\nsecond";
+  terminal.enter(`#tool subagent ${JSON.stringify({ task: `#plain ${answer}` })}`);
+  await terminal.shows(/subagent start #plain \\u\{1b\}\[2J\\u\{1b\}\]0;title\\u\{7\}first line\s+done [^]*\\u\{1b\}\[2J\\u\{1b\}\]0;title\\u\{7\}first {4}line\s+second/);
+
   // The question names the host and the command; both answers, and their effect.
   const fetch = "#bash curl -sS http://www.example.org/";
   terminal.enter(fetch);
