@@ -115,12 +115,12 @@ int publish(int directory, const char* lock, const char* config, const std::stri
 }
 
 int replace_config(int directory, const std::string& config, const std::string& text,
-                   const std::string& path, copied_config& was, std::string& refused) {
+                   const std::string& path, inode& live, std::string& refused) {
   std::string old;
   struct stat state {};
   const auto has_changed = [&] {
-    return read_config(directory, config.c_str(), old, state) == 0 &&
-           (inode_of(state) == was.file || old == was.text) && old != text;
+    return read_config(directory, config.c_str(), old, state) == 0 && inode_of(state) == live &&
+           old != text;
   };
   if (!has_changed()) // nearly always, and then nobody may be kept from the lock
     return 0;
@@ -144,7 +144,7 @@ int replace_config(int directory, const std::string& config, const std::string& 
   if (e < 0)
     refused = not_written;
   else if (::fstatat(directory, config.c_str(), &state, AT_SYMLINK_NOFOLLOW) == 0)
-    was = {inode_of(state), text};
+    live = inode_of(state);
   return e;
 }
 

@@ -223,12 +223,9 @@ int becomes_git_dir(int directory, const std::string& path, std::string& refused
     }
   std::string text;
   struct stat state {};
-  int e = read_config(directory, "config", text, state);
+  const int e = read_config(directory, "config", text, state);
   if (e == -ENOENT)
     return 0;
-  // What is read is what is renewed: a copy may just be put in place (staged_configs).
-  const unique_fd lock(creation_lock(directory));
-  e = lock.get() < 0 ? lock.get() : read_config(directory, "config", text, state);
   if (e == 0) {
     refused = first_refused({}, text, path);
     if (refused.empty())

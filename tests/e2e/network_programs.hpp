@@ -3,7 +3,6 @@
 #pragma once
 
 #include "tests/support/network_world.hpp"
-#include "tests/support/read_file.hpp"
 
 #include <csignal>
 #include <sys/mount.h>
@@ -71,7 +70,8 @@ protected:
     return out;
   }
   std::string report_text() {
-    return read_file(directory + "/report");
+    std::ifstream in(directory + "/report");
+    return {std::istreambuf_iterator<char>(in), {}};
   }
   // Static files below `root`, with TLS if there is a certificate.
   void serve_files(const std::string& root, int port, bool tls) {

@@ -1,7 +1,6 @@
 // Git settings that are written directly and not through a lock file: put in place when the
 // writer closes them, if all that they add is harmless. Judged from the host, at the end.
 #include "tests/guard/workspace.hpp"
-#include "tests/support/read_file.hpp"
 
 #include <fstream>
 #include <gmock/gmock.h>
@@ -17,7 +16,8 @@ namespace {
 class GuardDirectWrites : public testing::Test {
 protected:
   std::string text(const char* name = "repo/.git/config") const {
-    return read_file(w.path() / name);
+    std::ifstream in(w.path() / name);
+    return {std::istreambuf_iterator<char>(in), {}};
   }
   workspace::outcome run(const std::string& script) const {
     auto out = w.shell("u() { printf '[user]\\n\\tname = %s\\n' $1; }\n"

@@ -2,7 +2,6 @@
 // with something under every kind of protected name.
 #pragma once
 
-#include "tests/support/read_file.hpp"
 #include "tests/support/run.hpp"
 #include "tests/support/temp_dir.hpp"
 
@@ -13,6 +12,7 @@
 
 namespace piorch::test {
 
+std::string read_file(const std::filesystem::path& file);
 // With its parent directories.
 void write_file(const std::filesystem::path& file, const std::string& text);
 

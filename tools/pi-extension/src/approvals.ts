@@ -3,6 +3,7 @@
 // on the way is a deny with the reason.
 import type { ExtensionContext } from "@earendil-works/pi-coding-agent";
 import type { orchestrator } from "./orchestrator.ts";
+import { visible } from "./session_text.ts";
 import { unless_aborted } from "./waiting.ts";
 
 /** As in docs/protocol.md. */
@@ -161,13 +162,4 @@ function question(request: approval_request) {
   lines.push(`Command: ${visible(request.command, shown)}`, `Directory: ${visible(request.cwd, 300)}`);
   if (request.warning) lines.push(`Careful: ${visible(request.warning, 400)}`);
   return lines.join("\n");
-}
-
-/** What a command wrote must not move the cursor or hide its end: control characters and
- *  those that change the direction of text are shown as such. */
-export function visible(text: string, limit: number) {
-  const shown = text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, (char) =>
-    char === "\n" ? "⏎" : `\\u{${char.codePointAt(0)!.toString(16)}}`,
-  );
-  return shown.length > limit ? `${shown.slice(0, limit)}… (${shown.length - limit} more characters)` : shown;
 }

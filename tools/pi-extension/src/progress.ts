@@ -69,10 +69,10 @@ function take(session: followed, event: session_event) {
       session.steps.push(line(event.text, 100));
       return true;
     case "toolStart":
-      session.steps.push(`${event.tool} ${line(argument_text(event.arguments), 80)}`);
+      session.steps.push(`${tool_name(event)} ${line(argument_text(event.arguments), 80)}`);
       return true;
     case "toolEnd":
-      if (event.isError) session.steps.push(`${event.tool} failed`);
+      if (event.isError) session.steps.push(`${tool_name(event)} failed`);
       return event.isError === true;
     case "retry":
     case "warning":
@@ -82,6 +82,8 @@ function take(session: followed, event: session_event) {
       return false;
   }
 }
+
+const tool_name = (event: session_event) => line(event.tool ?? "", 60);
 
 /** The one argument that says most: the command, the path, else all. */
 function argument_text(args: unknown) {

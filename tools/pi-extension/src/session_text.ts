@@ -1,4 +1,4 @@
-// Sessions in words.
+// Sessions in words, and the words of those who are not trusted.
 
 /** As in docs/protocol.md. */
 export interface session_document {
@@ -18,9 +18,23 @@ export interface session_document {
   usage: { cpuSeconds: number; peakRssBytes: number; inputTokens: number; outputTokens: number; cost: number };
 }
 
-/** The first line, cut to `width`. */
+/** What a command or a worker wrote must not move the cursor or hide its end: control characters
+ *  and those that change the direction of text are shown as such. */
+export function visible(text: string, limit = Infinity) {
+  const shown = text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, as_code);
+  return shown.length > limit ? `${shown.slice(0, limit)}… (${shown.length - limit} more characters)` : shown;
+}
+
+/** The same for prose of several lines, which may have tabs, and letters that are joined. */
+export function visible_prose(text: string) {
+  return text.replaceAll("\t", "    ").replace(/[^\P{Cc}\n]|[\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu, as_code);
+}
+
+const as_code = (char: string) => (char === "\n" ? "⏎" : `\\u{${char.codePointAt(0)!.toString(16)}}`);
+
+/** The first line, cut to `width`, visible as above. */
 export function line(text: string, width: number) {
-  const first = text.trim().split("\n", 1)[0] ?? "";
+  const first = visible((text.trim().split("\n", 1)[0] ?? "").replaceAll("\t", " "));
   return first.length > width ? `${first.slice(0, width - 1)}…` : first;
 }
 

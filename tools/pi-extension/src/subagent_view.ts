@@ -2,16 +2,16 @@
 // does what, its newest steps below.
 import type { Theme } from "@earendil-works/pi-coding-agent";
 import { Text } from "@earendil-works/pi-tui";
-import { line, type session_document } from "./session_text.ts";
+import { line, visible_prose, type session_document } from "./session_text.ts";
 import type { subagent_details, subagent_params } from "./subagent.ts";
 
 const collapsed_lines = 5;
 
 export function render_call(args: subagent_params, theme: Theme) {
   const action = args.action ?? "start";
-  const parts = [theme.fg("toolTitle", theme.bold(`subagent ${action}`))];
-  if (args.sessionId) parts.push(theme.fg("accent", args.sessionId));
-  if (args.model) parts.push(theme.fg("muted", args.model));
+  const parts = [theme.fg("toolTitle", theme.bold(`subagent ${line(action, 20)}`))];
+  if (args.sessionId) parts.push(theme.fg("accent", line(args.sessionId, 64)));
+  if (args.model) parts.push(theme.fg("muted", line(args.model, 100)));
   if (args.background) parts.push(theme.fg("muted", "in the background"));
   if (args.task) parts.push(theme.fg("toolOutput", line(args.task, 100)));
   return new Text(parts.join(" "), 0, 0);
@@ -23,7 +23,7 @@ export function render_result(
   theme: Theme,
 ) {
   const { details } = result;
-  const text = result.content.map((part) => part.text ?? "").join("").trim();
+  const text = visible_prose(result.content.map((part) => part.text ?? "").join("").trim());
   if (options.isPartial) {
     const who = details?.sessionId ? `${theme.fg("warning", "running")} ${theme.fg("accent", details.sessionId)}` : theme.fg("dim", "starting");
     return new Text([who, ...(details?.steps ?? []).map((step) => theme.fg("dim", `  ${step}`))].join("\n"), 0, 0);
