@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <arpa/inet.h>
+#include <array>
 #include <netinet/in.h>
 
 namespace piorch::config {
@@ -12,6 +13,14 @@ namespace {
 
 constexpr std::size_t longest_name = 253; // RFC 1035, without the trailing dot
 constexpr std::size_t longest_label = 63;
+
+// Names that by agreement never are public hosts: RFC 6761 and its registry,
+// RFC 6762 (local), 7686 (onion), 8375 (home.arpa, under arpa), 9476 (alt),
+// ICANN's "internal", and "localdomain", which many hosts files map to loopback.
+// The example.{com,net,org} names stay public: they resolve, and tests need them.
+constexpr std::array<std::string_view, 10> special_use = {
+    "localhost", "localdomain", "local",   "internal", "onion",
+    "invalid",   "test",        "example", "alt",      "arpa"};
 
 error refused(std::string_view pattern, std::string_view why) {
   std::string text = in_quotes(pattern);
@@ -76,6 +85,22 @@ std::string_view name_fault(std::string_view host) {
       return {};
     host.remove_prefix(dot + 1);
   }
+}
+
+// Why the proxy never connects to what the pattern covers, or "": an entry that
+// cannot do what it says is better refused than believed.
+std::string unreachable(std::string_view host, domain_pattern::kind_type kind) {
+  const auto label = special_use_label(host);
+  if (label == "localhost")
+    return "is this host, which the proxy never dials: open the port with "
+           "network.allowedLocalPorts";
+  if (!label.empty())
+    return "is never a public host (\"." + std::string(label) +
+           "\"), and the proxy connects to no such name: reach the host by another one";
+  if (kind == domain_pattern::kind_type::exact && host.find('.') == std::string_view::npos)
+    return "is a single label, which the proxy never connects to: write the host's name "
+           "with its domain";
+  return {};
 }
 
 result<std::uint16_t> parse_port(std::string_view pattern, std::string_view digits) {
@@ -200,12 +225,19 @@ result<domain_pattern> parse_pattern(std::string_view text, domain_list list) {
       address->port = port;
     return address;
   }
-  if (list == domain_list::allowed && (host == "localhost" || ends_with(host, ".localhost")))
-    return refused(pattern, "is this host, which the proxy never dials: open the port with "
-                            "network.allowedLocalPorts");
+  if (list == domain_list::allowed)
+    if (const auto fault = unreachable(host, out.kind); !fault.empty())
+      return refused(pattern, fault);
   out.host = host;
   out.port = port;
   return out;
+}
+
+std::string_view special_use_label(std::string_view canonical_host) {
+  const auto last = canonical_host.substr(canonical_host.rfind('.') + 1);
+  return std::find(special_use.begin(), special_use.end(), last) != special_use.end()
+             ? last
+             : std::string_view();
 }
 
 const domain_pattern* find_match(const std::vector<domain_pattern>& patterns,

@@ -1,5 +1,6 @@
 // The domain patterns of network.allowedDomains and network.deniedDomains
-// (contract, sections 6 and 8). Pure; any thread.
+// (contract, sections 6 and 8), and which names a pattern can allow at all. Pure;
+// any thread.
 //
 //   example.com         that name and no other
 //   *.example.com       every strict sub-domain of it, not example.com itself
@@ -45,6 +46,10 @@ struct domain_pattern {
 // above is failure::configuration_invalid with one line that says what is
 // accepted; the line does not name the file or the key.
 result<domain_pattern> parse_pattern(std::string_view text, domain_list list);
+
+// The last label of the name, when names below it are by agreement never public
+// hosts ("local", "internal", …); else "". The proxy refuses such names unasked.
+std::string_view special_use_label(std::string_view canonical_host);
 
 // The first entry that speaks about the host, or nullptr.
 const domain_pattern* find_match(const std::vector<domain_pattern>& patterns,

@@ -151,7 +151,7 @@ fault read_ports(const json& value, std::vector<std::uint16_t>& out) {
     if (auto bad = read_number(item, 1, 65535, port); !bad.empty())
       return bad;
     if (limits::is_proxy_port(port))
-      return std::to_string(port) + " is the port of a sandbox's own proxy";
+      return ": " + std::to_string(port) + " is the port of a sandbox's own proxy";
     if (seen.insert(port).second)
       out.push_back(static_cast<std::uint16_t>(port));
     return {};

@@ -1,5 +1,6 @@
 #include "orchestration/providers.hpp"
 
+#include "config/patterns.hpp"
 #include "orchestration/json_text.hpp"
 
 #include <nlohmann/json.hpp>
@@ -123,6 +124,9 @@ std::string explain_model_error(const std::string& message, std::string_view mod
   const auto port = std::to_string(at.port);
   const auto where =
       (at.host.find(':') == std::string::npos ? at.host : "[" + at.host + "]") + ":" + port;
+  if (!at.is_loopback())
+    if (const auto pattern = config::parse_pattern(where, config::domain_list::allowed); !pattern)
+      return message + who + " at " + where + ": " + pattern.failed().text;
   const std::string remedy = at.is_loopback()
                                  ? "\"network\": {\"allowedLocalPorts\": [" + port + "]}"
                                  : "\"network\": {\"allowedDomains\": [\"" + where + "\"]}";

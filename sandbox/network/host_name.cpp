@@ -3,10 +3,10 @@
 // before anything compares, shows or resolves the name.
 #include "sandbox/network/host_name.hpp"
 
+#include "config/patterns.hpp"
 #include "sandbox/network/punycode.hpp"
 
 #include <algorithm>
-#include <array>
 #include <vector>
 
 namespace piorch::sandbox::network {
@@ -14,14 +14,6 @@ namespace {
 
 constexpr std::size_t name_max = 253; // RFC 1035: 255 octets on the wire
 constexpr std::size_t label_max = 63;
-
-// Names that by agreement never are public hosts: RFC 6761 and its registry,
-// RFC 6762 (local), 7686 (onion), 8375 (home.arpa, under arpa), 9476 (alt),
-// ICANN's "internal", and "localdomain", which many hosts files map to loopback.
-// The example.{com,net,org} names stay public: they resolve, and tests need them.
-constexpr std::array<std::string_view, 10> special_use = {
-    "localhost", "localdomain", "local",   "internal", "onion",
-    "invalid",   "test",        "example", "alt",      "arpa"};
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_hex(char c) { return is_digit(c) || (c >= 'a' && c <= 'f'); }
@@ -112,8 +104,8 @@ result<std::string> canonical_host(std::string_view spelled) {
   }
   if (ends_in_a_number(labels.back()))
     return refused("'" + name + "' is an IP address; only host names can be allowed");
-  if (std::find(special_use.begin(), special_use.end(), labels.back()) != special_use.end())
-    return refused("'" + name + "' is a special-use name ('." + std::string(labels.back()) +
+  if (const auto label = config::special_use_label(name); !label.empty())
+    return refused("'" + name + "' is a special-use name ('." + std::string(label) +
                    "'), not a public host name");
   if (labels.size() < 2)
     return refused("'" + name + "' is a single label, not a public host name");

@@ -17,8 +17,7 @@ TEST(ConfigPatterns, AcceptsAndNormalises) {
       {"xn--bcher-kva.example.org", "xn--bcher-kva.example.org"},
       {"r3---sn-x.example.org", "r3---sn-x.example.org"},
       {"under_score.example.org", "under_score.example.org"},
-      {"intranet", "intranet"},
-      {"*.internal", "*.internal"},
+      {"*.intranet", "*.intranet"},
       {"1password.example.org", "1password.example.org"},
       {"0xample.org", "0xample.org"},
   };
@@ -30,7 +29,7 @@ TEST(ConfigPatterns, AcceptsAndNormalises) {
     }
 }
 
-TEST(ConfigPatterns, AcceptsWholeHostsAndAddressesOnlyToDenyThem) {
+TEST(ConfigPatterns, AcceptsWhatTheProxyNeverReachesOnlyToDenyIt) {
   const std::pair<const char*, const char*> names[] = {
       {"*", "*"},
       {"*:25", "*:25"},
@@ -41,6 +40,14 @@ TEST(ConfigPatterns, AcceptsWholeHostsAndAddressesOnlyToDenyThem) {
       {"[::1]:8080", "[::1]:8080"},
       {"localhost", "localhost"},
       {"*.localhost", "*.localhost"},
+      {"intranet", "intranet"},
+      {"Intranet.:8080", "intranet:8080"},
+      {"db.internal", "db.internal"},
+      {"*.internal:443", "*.internal:443"},
+      {"printer.local", "printer.local"},
+      {"x.test", "x.test"},
+      {"*.example", "*.example"},
+      {"router.home.arpa", "router.home.arpa"},
   };
   for (const auto& [text, normal] : names) {
     const auto denied = parse_pattern(text, domain_list::denied);
@@ -159,6 +166,9 @@ TEST(ConfigPatterns, SaysWhatToWriteInstead) {
   EXPECT_NE(why("*").find("network.deniedDomains"), std::string::npos);
   EXPECT_NE(why("127.0.0.1").find("network.allowedLocalPorts"), std::string::npos);
   EXPECT_NE(why("localhost:8080").find("network.allowedLocalPorts"), std::string::npos);
+  EXPECT_NE(why("x.localhost").find("network.allowedLocalPorts"), std::string::npos);
+  EXPECT_NE(why("intranet:80").find("with its domain"), std::string::npos);
+  EXPECT_NE(why("db.internal").find("(\".internal\")"), std::string::npos);
 }
 
 TEST(ConfigPatterns, Matches) {

@@ -128,6 +128,9 @@ TEST(Providers, Explanations) {
   EXPECT_NE(e.find("\"allowedDomains\": [\"api.vendor.example.org:443\"]"), std::string::npos);
   e = explain_model_error("Connection error.", "near/m", all, denied);
   EXPECT_NE(e.find("\"allowedLocalPorts\": [9]"), std::string::npos) << e;
+  e = explain_model_error("Connection error.", "lan/m", {{"lan", "intranet", 80}});
+  EXPECT_NE(e.find("\"intranet:80\" is a single label"), std::string::npos) << e;
+  EXPECT_EQ(e.find("allowedDomains"), std::string::npos) << "an entry that is an error: " << e;
 }
 
 TEST(Providers, WhatWasDenied) {
