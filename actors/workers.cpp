@@ -97,9 +97,14 @@ result<worker_job> make_worker_job(const worker_request& wanted, const config::p
   auto pi = orchestration::find_pi(value_in(wish.environment, "PATH"), {*workspace});
   if (!pi)
     return std::move(pi).failed();
-  auto agent_dir = value_in(wish.environment, orchestration::agent_dir_variable);
-  if (agent_dir.empty())
-    agent_dir = where.agent_dir;
+  auto agent_dir = where.agent_dir;
+  if (const auto named = value_in(wish.environment, orchestration::agent_dir_variable);
+      !named.empty()) {
+    auto dir = config::agent_directory(named, where.home);
+    if (!dir)
+      return std::move(dir).failed();
+    agent_dir = std::move(*dir);
+  }
   auto user = orchestration::read_agent_settings(agent_dir);
   if (!user)
     return std::move(user).failed();

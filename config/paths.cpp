@@ -69,6 +69,14 @@ path_inputs read_path_inputs() {
   return in;
 }
 
+result<std::string> agent_directory(const std::string& value, const std::string& home) {
+  if (value == "~" || value.compare(0, 2, "~/") == 0)
+    return normal(home + value.substr(1));
+  if (!is_absolute(value))
+    return not_absolute("PI_CODING_AGENT_DIR", value);
+  return normal(value);
+}
+
 result<paths> resolve_paths(const path_inputs& from) {
   paths out;
   const auto home = from.home && !from.home->empty() ? *from.home : from.passwd_home;
@@ -84,13 +92,10 @@ result<paths> resolve_paths(const path_inputs& from) {
   out.legacy_settings = below(own_agent_dir, "pi-sandbox.json");
   out.agent_dir = own_agent_dir;
   if (from.agent_dir && !from.agent_dir->empty()) {
-    const std::string& dir = *from.agent_dir; // Pi expands a tilde here, and so do we
-    if (dir == "~" || dir.compare(0, 2, "~/") == 0)
-      out.agent_dir = normal(out.home + dir.substr(1));
-    else if (dir[0] == '/')
-      out.agent_dir = normal(dir);
-    else
-      return not_absolute("PI_CODING_AGENT_DIR", dir);
+    auto dir = agent_directory(*from.agent_dir, out.home);
+    if (!dir)
+      return std::move(dir).failed();
+    out.agent_dir = std::move(*dir);
   }
 
   out.temp_dir = is_absolute(from.temp_dir) ? normal(*from.temp_dir) : "/tmp";

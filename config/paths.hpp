@@ -39,8 +39,13 @@ struct paths {
 // Reads the environment and the user database of this process.
 path_inputs read_path_inputs();
 
+// The agent directory that a value of PI_CODING_AGENT_DIR means: absolute, or below
+// the home with a leading ~, as Pi takes it. Anything else would depend on a current
+// directory, which a project has a say in: failure::configuration_invalid.
+result<std::string> agent_directory(const std::string& value, const std::string& home);
+
 // Fails (failure::configuration_invalid) when there is no home directory or when
-// HOME or PI_CODING_AGENT_DIR is not absolute. The XDG variables and TMPDIR are
+// HOME or PI_CODING_AGENT_DIR is not one. The XDG variables and TMPDIR are
 // ignored when they are not absolute, as the XDG specification asks.
 result<paths> resolve_paths(const path_inputs& from);
 

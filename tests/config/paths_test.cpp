@@ -79,6 +79,18 @@ TEST(ConfigPaths, TrustedFileIgnoresTheAgentDirVariable) {
   EXPECT_THAT(resolve_paths(in).failed().text, HasSubstr("PI_CODING_AGENT_DIR"));
 }
 
+TEST(ConfigPaths, AnAgentDirectoryIsAbsoluteOrBelowTheHome) {
+  EXPECT_EQ(*agent_directory("/srv//agent/", "/home/u"), "/srv/agent");
+  EXPECT_EQ(*agent_directory("~", "/home/u"), "/home/u");
+  EXPECT_EQ(*agent_directory("~/other", "/home/u"), "/home/u/other");
+  for (const char* bad : {"", "agent", "./agent", "~ada/agent"}) {
+    const auto dir = agent_directory(bad, "/home/u");
+    ASSERT_FALSE(dir) << bad;
+    EXPECT_EQ(dir.failed().code, failure::configuration_invalid);
+    EXPECT_THAT(dir.failed().text, HasSubstr("PI_CODING_AGENT_DIR"));
+  }
+}
+
 TEST(ConfigPaths, HomeComesFromTheUserDatabaseWhenUnset) {
   path_inputs in;
   in.passwd_home = "/home/db";
