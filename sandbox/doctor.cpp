@@ -39,6 +39,22 @@ std::string install_command(const std::string& distribution, const std::string& 
   return "install the package " + package + " of your distribution";
 }
 
+// What Pi's package.json asks for; older ones do not even load it.
+constexpr int least_node[] = {22, 19};
+
+bool is_older_node(const std::string& version) {
+  int major = 0, minor = 0;
+  if (std::sscanf(version.c_str(), "v%d.%d", &major, &minor) != 2)
+    return true;
+  return major < least_node[0] || (major == least_node[0] && minor < least_node[1]);
+}
+
+// The package of the distribution may be as old as what is there.
+std::string install_node(const std::string& first) {
+  return "install Node.js " + std::to_string(least_node[0]) + '.' + std::to_string(least_node[1]) +
+         " or newer, for example: " + first + "sudo npm install -g node@24";
+}
+
 std::string joined(const std::vector<std::string>& words) {
   std::string out;
   for (const std::string& word : words)
@@ -209,10 +225,14 @@ private:
   void runtimes() {
     if (m_.node.empty())
       warn("Node.js", "no node in PATH: no subagent sessions, no JavaScript",
-           install_command(m_.distribution, "nodejs"));
+           install_node(install_command(m_.distribution, "npm") + " && "));
     else if (m_.sandbox.made && m_.node_version.empty())
       warn("Node.js", m_.node + " does not run in a sandbox",
            "see what it says: piorch exec -- node --version");
+    else if (!m_.node_version.empty() && is_older_node(m_.node_version))
+      warn("Node.js",
+           m_.node_version + " at " + m_.node + " is too old for Pi: no subagent sessions",
+           install_node(""));
     else
       ok("Node.js", m_.node_version.empty() ? m_.node : m_.node_version + " at " + m_.node);
     if (m_.pi.empty())

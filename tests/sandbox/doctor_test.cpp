@@ -174,7 +174,16 @@ TEST(SandboxDoctor, WhatIsWrongAndHowToFixIt) {
        },
        verdict::warning, "state directory", "not permitted", "export XDG_STATE_HOME="},
       {"Node.js", true, [](auto& m) { m.node = ""; }, verdict::warning, "Node.js", "no node",
-       "install nodejs"},
+       "install Node.js 22.19 or newer, for example: sudo apt-get install npm && sudo npm install "
+       "-g "
+       "node@24"},
+      {"Node.js that Pi does not run with", true, [](auto& m) { m.node_version = "v20.20.2"; },
+       verdict::warning, "Node.js", "v20.20.2 at /usr/bin/node is too old for Pi",
+       "install Node.js 22.19 or newer, for example: sudo npm install -g node@24"},
+      {"Node.js just too old", true, [](auto& m) { m.node_version = "v22.18.9"; }, verdict::warning,
+       "Node.js", "too old", "22.19"},
+      {"the oldest Node.js for Pi", true, [](auto& m) { m.node_version = "v22.19.0"; }, verdict::ok,
+       "Node.js", "v22.19.0 at", ""},
       {"Node.js inside", true, [](auto& m) { m.node_version = ""; }, verdict::warning, "Node.js",
        "does not run in a sandbox", "piorch exec -- node --version"},
       {"Pi", true, [](auto& m) { m.pi = ""; }, verdict::warning, "Pi", "no pi", "npm install -g"},
