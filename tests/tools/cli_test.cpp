@@ -47,6 +47,13 @@ TEST_F(Cli, Help) {
   }
 }
 
+TEST_F(Cli, HelpSaysWhatHoldsForEachCommand) {
+  EXPECT_THAT(run("help start").out, HasSubstr("(default: the current directory)"));
+  EXPECT_THAT(run("help handoff").out, HasSubstr("(default: that of SESSION)"));
+  EXPECT_THAT(run("help policy").out, HasSubstr("in the place of COMMAND"));
+  EXPECT_THAT(run("help exec").out, HasSubstr("none of the present environment but PATH, HOME,"));
+}
+
 TEST_F(Cli, WrongUse) {
   const std::pair<const char*, const char*> cases[] = {
       {"", "piorch: no command given (see piorch help)\n"},

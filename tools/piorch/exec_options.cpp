@@ -23,7 +23,9 @@ constexpr option options[] = {
     {0, "allow-local-port", "N",
      "let it reach port N of this host's loopback at 127.0.0.1:N\nand [::1]:N; may be repeated"},
     {0, "env", "N=V", "set variable N to V; may be repeated"},
-    {0, "clear-env", "", "pass none of the present environment"},
+    {0, "clear-env", "",
+     "pass none of the present environment but PATH, HOME, USER, LOGNAME,\nSHELL, TERM, COLORTERM, "
+     "LANG, LC_ALL and TZ"},
     {0, "ask", "",
      "ask for what needs an approval: hosts that no pattern covers,\ncommands on the host (default "
      "on a terminal)"},

@@ -23,7 +23,8 @@ const command_help policy_help = {
     policy_options,
     "  text      for people: what can be read and written, what is protected, and why\n"
     "  json      the same for programs\n"
-    "  bwrap     the arguments bubblewrap is started with, one a line\n"
+    "  bwrap     a shell command line that makes the same walls with bubblewrap alone;\n"
+    "            put your own command in the place of COMMAND\n"
     "  seatbelt  the same policy as a macOS Seatbelt profile\n"};
 
 const command_help doctor_help = {

@@ -4,6 +4,7 @@
 
 #include "config/result.hpp"
 
+#include <array>
 #include <cstddef>
 #include <string>
 #include <string_view>
@@ -28,6 +29,8 @@ public:
   constexpr table_of() = default;
   template <std::size_t Count>
   constexpr table_of(const Row (&rows)[Count]) : first_(rows), count_(Count) {}
+  template <std::size_t Count>
+  constexpr table_of(const std::array<Row, Count>& rows) : first_(rows.data()), count_(Count) {}
 
   constexpr const Row* begin() const { return first_; }
   constexpr const Row* end() const { return first_ + count_; }

@@ -9,6 +9,7 @@
 #include "sandbox/files.hpp"
 #include "tools/piorch/surroundings.hpp"
 
+#include <array>
 #include <climits>
 #include <nlohmann/json.hpp>
 #include <unistd.h>
@@ -17,15 +18,19 @@ namespace piorch::cli {
 
 namespace {
 
-constexpr option options[] = {
-    {'d', "background", "", "print the session's id once the worker has the task, and leave"},
-    {0, "model", "MODEL", "provider/model, as Pi names it (default: the user's)"},
-    {0, "tools", "LIST", "the worker's tools, separated by commas (default: Pi's)"},
-    {'C', "cwd", "DIR", "the workspace (default: the current directory)"},
-    {0, "name", "NAME", "a name for the session"},
-    {0, "timeout", "SECONDS", "how long the run may take"},
-    {0, "json", "", "print the answer of the orchestrator as JSON"},
-};
+constexpr std::array<option, 7> options_with(const char* cwd) {
+  return {{
+      {'d', "background", "", "print the session's id once the worker has the task, and leave"},
+      {0, "model", "MODEL", "provider/model, as Pi names it (default: the user's)"},
+      {0, "tools", "LIST", "the worker's tools, separated by commas (default: Pi's)"},
+      {'C', "cwd", "DIR", cwd},
+      {0, "name", "NAME", "a name for the session: letters, digits, '.', '_' and '-'"},
+      {0, "timeout", "SECONDS", "how long the run may take"},
+      {0, "json", "", "print the answer of the orchestrator as JSON"},
+  }};
+}
+constexpr auto start_options = options_with("the workspace (default: the current directory)");
+constexpr auto handoff_options = options_with("the workspace (default: that of SESSION)");
 
 std::string current_directory() {
   char here[PATH_MAX];
@@ -82,7 +87,7 @@ const command_help start_help = {
     "",
     "start a subagent session: a Pi worker in a sandbox of its own",
     "start [OPTION…] TASK…\nstart [OPTION…] -",
-    options,
+    start_options,
     "In the foreground the progress goes to stderr and the worker's text to stdout, and the\n"
     "session ends with its task. Ctrl-C aborts the run, a second one stops the session.\n"
     "On a terminal it asks there for connections that no rule of the configuration decides.\n"
@@ -94,12 +99,12 @@ const command_help handoff_help = {
     "",
     "start a session that builds on the last text of another one",
     "handoff [OPTION…] SESSION TASK…",
-    options,
+    handoff_options,
     "The new session is a child of SESSION, which may have ended, and stays for follow-ups until\n"
     "it is stopped. Sessions nest at most three deep.\n"};
 
 int start_command(const arguments& args) {
-  const auto given = parse_options(options, args);
+  const auto given = parse_options(start_options, args);
   if (!given)
     return usage_error("start", given.failed().text);
   ipc::session_start_params p;
@@ -119,7 +124,7 @@ int start_command(const arguments& args) {
 }
 
 int handoff_command(const arguments& args) {
-  const auto given = parse_options(options, args);
+  const auto given = parse_options(handoff_options, args);
   if (!given)
     return usage_error("handoff", given.failed().text);
   auto words = *words_of(*given);
