@@ -3,6 +3,7 @@ import type { BashOperations } from "@earendil-works/pi-coding-agent";
 import { randomUUID } from "node:crypto";
 import { sandbox_environment } from "./environment.ts";
 import type { orchestrator } from "./orchestrator.ts";
+import { visible } from "./session_text.ts";
 import { unless_aborted } from "./waiting.ts";
 
 interface run_result {
@@ -10,6 +11,7 @@ interface run_result {
   signal: number | null;
   timedOut: boolean;
   cancelled: boolean;
+  refusedPaths?: { path: string; rule: string }[];
 }
 
 /** Pi's words for what ended a command early; any other error is shown as it is. */
@@ -20,6 +22,13 @@ const refused = (error: unknown) =>
 
 /** How long a cancelled command may take to end before Pi goes on without its result. */
 const cancel_limit_ms = 5_000;
+
+/** Of what was refused what no program has a word for: Git says "Permission denied", and not which key. */
+function refused_settings(refused: run_result["refusedPaths"] = []) {
+  const told = refused.filter(({ rule }) => rule.startsWith("git config:"));
+  const lines = [...new Set(told.map(({ path, rule }) => `piorch: ${visible(path, 300)}: refused: ${visible(rule, 200)}\n`))];
+  return [...lines.slice(0, 20), ...(lines.length > 20 ? [`piorch: … and ${lines.length - 20} more\n`] : [])].join("");
+}
 
 export class sandboxed_bash {
   #piorch: orchestrator;
@@ -45,7 +54,11 @@ export class sandboxed_bash {
     try {
       if (signal?.aborted) throw aborted(); // and start nothing
       const piorch = await unless_aborted(this.#piorch.connect(), signal);
-      this.#output.set(id, options.onData);
+      let in_line = false;
+      this.#output.set(id, (bytes) => {
+        in_line = bytes.at(-1) !== 10;
+        options.onData(bytes);
+      });
       let give_up = (_: Error) => {};
       cancel = () => {
         overdue = setTimeout(() => give_up(aborted()), cancel_limit_ms);
@@ -63,6 +76,8 @@ export class sandboxed_bash {
         }),
         new Promise<never>((_, reject) => (give_up = reject)),
       ]);
+      const settings = refused_settings(result.refusedPaths);
+      if (settings) options.onData(Buffer.from(`${in_line ? "\n" : ""}${settings}`));
       if (result.cancelled) throw aborted();
       if (result.timedOut) throw timed_out(timeout);
       return { exitCode: result.exitCode ?? (result.signal === null ? null : 128 + result.signal) };

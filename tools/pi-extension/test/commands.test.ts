@@ -34,6 +34,14 @@ test("the workspace is there, the home is not, nor are Pi's credentials", async 
   assert.match((await bash(`echo x > ${rig.agent_dir}/settings.json`)).text, /exited with code 1/);
 });
 
+test("which Git setting was refused is said, once, at the end", async () => {
+  start();
+  const { text } = await bash("git init -q set; cd set; git config core.fsmonitor x; git config core.fsmonitor x; git config user.name me; printf 'no line end'");
+  const line = `piorch: ${rig.workspace}/set/.git/config: refused: git config: core.fsmonitor\n`;
+  assert.ok(text.endsWith(`no line end\n${line}`), text);
+  assert.equal(text.split(line).length, 2);
+});
+
 test("! commands run in the sandbox, too", async () => {
   start();
   pi.send({ id: "u", type: "bash", command: "ls -A ~; echo status $PIORCH_SANDBOX" });
