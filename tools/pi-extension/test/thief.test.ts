@@ -1,7 +1,9 @@
 // With a real Pi whose model was told to look for credentials: whatever the command tries,
 // it finds none; without the sandbox each way would lead to one.
 import assert from "node:assert/strict";
-import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { execFileSync, spawn } from "node:child_process";
+import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { after, test } from "node:test";
@@ -14,6 +16,19 @@ const ways = [...readFileSync(thief, "utf8").matchAll(/^def (\w+)\(\):/gm)].map(
 /** Pi's own bash under another name. */
 const own_bash = `import { createBashToolDefinition } from "@earendil-works/pi-coding-agent";
    export default (pi) => pi.registerTool({ ...createBashToolDefinition(process.cwd()), name: "own" });`;
+
+/** Of the ways into a process those that this machine leaves open, here tried at one of our own. */
+function ways_into_a_process() {
+  const dir = mkdtempSync(join(tmpdir(), "piorch-thief-"));
+  const victim = spawn("sleep", ["1000"], { stdio: ["pipe", "ignore", "ignore"] });
+  try {
+    const args = [thief, dir, dir, dir, `${victim.pid}`, `${victim.pid}`];
+    return execFileSync("python3", args, { cwd: dir, encoding: "utf8" }).trim().split("\n");
+  } finally {
+    victim.kill("SIGKILL");
+    rmSync(dir, { recursive: true });
+  }
+}
 
 const places = [
   ["Pi's directory in the home", {}],
@@ -41,9 +56,10 @@ for (const [where, place] of places)
     const [inside] = await pi.prompt(`#bash ${command}`);
     assert.deepEqual(inside!.text.trim().split("\n"), ["tried"]);
     const worked = outside!.text.trim().split("\n");
-    // Where the kernel lets nobody trace, root excepted.
-    const not_everywhere = process.getuid!() === 0 ? [] : ["memory_of_pi", "tracing_pi", "a_descriptor_taken_from_pi"];
-    const expected = ways.filter((way) => way !== "inherited_descriptors" && !not_everywhere.includes(way));
+    // Not every kernel lets one process of a user into another, nor every container.
+    const open = ways_into_a_process();
+    const closed = ["memory_of_pi", "tracing_pi", "a_descriptor_taken_from_pi"].filter((way) => !open.includes(way));
+    const expected = ways.filter((way) => way !== "inherited_descriptors" && !closed.includes(way));
     assert.deepEqual(expected.filter((way) => !worked.includes(way)), [], "a way that proves nothing");
 
     // A subagent's own Pi needs the key of its model; there is nothing else for it either.
