@@ -31,7 +31,10 @@ const background = calling(
      return [a.output, b.output];` }],
   ["subagent_wait", { all: true }],
 );
-const too_slow = calling(script(output("JOB-HANG"), { timeoutMs: 8000 }));
+const too_slow = calling(script(output("JOB-HANG"), { timeoutMs: 15_000 }));
+
+/** How far a worker comes in that time is the machine's affair. */
+const without_turns = (text: string) => text.replace(/,?\n *"turns": \d+/g, "");
 
 type said = { text: string; isError: boolean; details: any };
 
@@ -92,6 +95,7 @@ async function everything(version: string, config: object) {
     writeFileSync(join(w.rig.workspace, "go"), "");
   });
   await run("too slow", too_slow);
+  out["too slow"] = without_turns(out["too slow"] as string);
   rmSync(join(w.rig.workspace, "begun"), { force: true });
   await run("aborted", calling(script(output("JOB-HANG again"))), 1, async () => {
     await until(w.begun, "the worker has begun");
