@@ -49,6 +49,16 @@ TEST_F(E2eExecLimits, ManyThatLeakTogetherAreEndedWithAReason) {
   EXPECT_THAT(read_file(w.project() / "report.json"), HasSubstr("\"outOfMemory\":true"));
 }
 
+TEST_F(E2eExecLimits, HardlyAnyMemoryIsNamedWhenTheCommandFails) {
+  const std::string note = "piorch exec: it had no more than 1 MiB of memory, which is too little "
+                           "for many programs (limits.memoryMiB in ";
+  w.configure(R"sh({"limits": {"memoryMiB": 1}})sh");
+  EXPECT_THAT(run(w.exec("exit 3")).err, HasSubstr(note));
+  EXPECT_EQ(run(w.exec("exit 0")).err, "");
+  w.configure(R"sh({"limits": {"memoryMiB": 64}})sh");
+  EXPECT_EQ(run(w.exec("exit 3")).err, "");
+}
+
 TEST_F(E2eExecLimits, NoCoreFiles) {
   EXPECT_EQ(run(w.exec("ulimit -c; ulimit -c unlimited 2>/dev/null || echo no")).out, "0\nno\n");
 }

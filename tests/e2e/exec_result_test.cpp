@@ -99,6 +99,16 @@ TEST_F(E2eExecResult, TheReportIsThePiorchsOwn) {
   EXPECT_EQ(read_file(w.top() / "outside/file"), "outside");
 }
 
+TEST_F(E2eExecResult, AReportThatCannotBeWrittenIsNoSuccess) {
+  // A regular file that takes no such text.
+  const std::vector<std::string> into = {"--report", "/proc/self/coredump_filter"};
+  const auto r = run(w.exec("echo done", into));
+  EXPECT_EQ(r.out, "done\n");
+  EXPECT_EQ(r.err, "piorch exec: the report could not be written: Invalid argument\n");
+  EXPECT_EQ(r.status, 1);
+  EXPECT_EQ(run(w.exec("exit 7", into)).status, 7) << "the command's own comes first";
+}
+
 TEST_F(E2eExecResult, CpuTimeOfTheWholeTreeIsCounted) {
   const auto j = report("(i=0; while test $i -lt 40000; do i=$((i+1)); done)");
   EXPECT_GT(j["cpuSeconds"].get<double>(), 0.01);

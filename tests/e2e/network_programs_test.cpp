@@ -243,6 +243,39 @@ TEST_F(E2eNetworkTerminal, ControlCAtTheQuestionIsANoAndEndsTheCommand) {
   EXPECT_TRUE(dns->log().empty());
 }
 
+TEST_F(E2eNetworkTerminal, ControlZAtTheQuestionStopsTheJobUntilItIsInFront) {
+  auto shell = on_terminal("");
+  shell.argv = {"/bin/bash", "--norc", "--noprofile", "-i"};
+  shell.environment["PS1"] = "host$ ";
+  shell.environment["TERM"] = "dumb";
+  const std::string run =
+      PIORCH_BUILD_DIR "/bin/piorch exec -c 'curl -sS http://www.example.org/; echo ov\"\"er'\n";
+  terminal t(shell);
+  t.type(run);
+  ASSERT_TRUE(t.sees("Anything else is no: ")) << t.screen();
+  t.type("www.\x1a");
+  ASSERT_TRUE(t.sees("Stopped")) << t.screen();
+  t.type("fg\n");
+  ASSERT_TRUE(t.sees("Anything else is no: ")) << t.screen();
+  t.type("www.example.org\n");
+  ASSERT_TRUE(t.sees("publicover")) << t.screen();
+  t.type(run);
+  ASSERT_TRUE(t.sees("Anything else is no: ")) << t.screen();
+  t.type("\x1a");
+  ASSERT_TRUE(t.sees("Stopped")) << t.screen();
+  t.type("kill %1; while kill -0 %1 2>/dev/null; do :; done; exit 0\n");
+  EXPECT_EQ(t.end(), 0) << t.screen();
+}
+
+TEST_F(E2eNetworkTerminal, ControlZWithoutAShellAsksAgain) {
+  terminal t(on_terminal("curl -sS http://www.example.org/"));
+  ASSERT_TRUE(t.sees("Anything else is no: ")) << t.screen();
+  t.type("\x1a");
+  ASSERT_TRUE(t.sees("Anything else is no: ")) << t.screen() << "nobody could let it go on";
+  t.type("www.example.org\n");
+  EXPECT_TRUE(t.sees("public")) << t.screen();
+}
+
 TEST_F(E2eNetworkTerminal, AJobThatWasStoppedStaysStopped) {
   terminal t(on_terminal("sh -c 'kill -STOP $$; echo WO\"\"KEN' & sleep 0.3; "
                          "curl -sS http://www.example.org/; sleep 0.3; "

@@ -4,6 +4,7 @@
 #include "orchestration/host_access.hpp"
 #include "sandbox/caller.hpp"
 #include "tools/piorch-broker/host_command.hpp"
+#include "tools/piorch-broker/last_words.hpp"
 #include "tools/piorch-broker/sandbox_host.hpp"
 #include "tools/piorch-broker/signal_stream.hpp"
 #include "tools/piorch-broker/stderr_relay.hpp"
@@ -49,7 +50,7 @@ public:
   }
 
   [[noreturn]] void run() {
-    signals_.start({SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGWINCH, SIGCHLD},
+    signals_.start({SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGWINCH, SIGCHLD, SIGTSTP},
                    [this](int number, int code) { take_signal(number, code); });
     if (is_preflight())
       ask_for_host();
@@ -156,6 +157,11 @@ private:
     if (number == SIGCHLD) {
       if (on_host_)
         on_host_->child_changed();
+    } else if (number == SIGTSTP) {
+      if (holding_)
+        in_foreground_ = prompt_.suspend();
+      else
+        stop_as_a_job();
     } else if (number == SIGTERM || number == SIGHUP) {
       if (!ended_by_)
         ended_by_ = number;
@@ -298,15 +304,11 @@ private:
     const sandbox::outcome& how = report.how;
     prompt_.close();
     restore_terminal();
-    if (report.out_of_memory)
-      std::fprintf(stderr,
-                   "piorch exec: a process was ended because the sandbox was at its limit of %llu "
-                   "MiB of memory (limits.memoryMiB in %s)\n",
-                   static_cast<unsigned long long>(job_.settings.limits.memory_mib),
-                   config::printable(job_.trusted_file).c_str());
+    if (const auto note = memory_note(report, job_.settings, job_.trusted_file); !note.empty())
+      std::fprintf(stderr, "piorch exec: %s\n", note.c_str());
     if (!how.problem.empty())
       std::fprintf(stderr, "piorch exec: %s\n", config::printable(how.problem).c_str());
-    write_report(report);
+    const bool reported = write_report(report);
     if (job_.terminal && (how.signal == SIGINT || how.signal == SIGQUIT)) {
       // Ctrl-C went to the command's process group only. Without the sandbox the
       // caller's group (a script, say) would have got it as well, and would look
@@ -319,16 +321,18 @@ private:
       ::pthread_sigmask(SIG_UNBLOCK, &its, nullptr);
     }
     // Whatever the end took, a caller that sent the signal sees that signal.
-    ::_exit(ended_by_ && how.signal ? 128 + ended_by_ : how.exit_code);
+    const int status = ended_by_ && how.signal ? 128 + ended_by_ : how.exit_code;
+    // Not 125, which promises that nothing was executed.
+    ::_exit(status == 0 && !reported ? 1 : status);
   }
 
-  void write_report(const sandbox::exec_report& report) {
+  bool write_report(const sandbox::exec_report& report) {
     if (!job_.report)
-      return;
-    const std::string text = sandbox::report_json(report);
-    if (::ftruncate(job_.report.get(), 0) != 0 ||
-        ::write(job_.report.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()))
-      std::fprintf(stderr, "piorch exec: cannot write the report: %s\n", std::strerror(errno));
+      return true;
+    const auto why = replace_content(std::move(job_.report), sandbox::report_json(report));
+    if (!why.empty())
+      std::fprintf(stderr, "piorch exec: the report could not be written: %s\n", why.c_str());
+    return why.empty();
   }
 
   sandbox::hand_over job_;
@@ -359,6 +363,10 @@ private:
 } // namespace
 
 void run_exec(sandbox::hand_over job) {
+  sigset_t stop; // before there are threads
+  sigemptyset(&stop);
+  sigaddset(&stop, SIGTSTP);
+  ::pthread_sigmask(SIG_BLOCK, &stop, nullptr);
   // The command's input and output are not this process's: whoever reads them
   // must see their end with the command's.
   // With its end, that is, unless it may run again.

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
@@ -31,6 +32,7 @@ termios plain_line(const termios& now) {
   t.c_cc[VMIN] = 1;
   t.c_cc[VTIME] = 0;
   t.c_cc[VINTR] = 'C' - '@';
+  t.c_cc[VSUSP] = 'Z' - '@';
   t.c_cc[VERASE] = 0x7f;
   t.c_cc[VKILL] = 'U' - '@';
   t.c_cc[VEOF] = 'D' - '@';
@@ -38,7 +40,22 @@ termios plain_line(const termios& now) {
   return t;
 }
 
+bool end_is_wanted() {
+  sigset_t pending;
+  return ::sigpending(&pending) == 0 &&
+         (sigismember(&pending, SIGTERM) == 1 || sigismember(&pending, SIGHUP) == 1);
+}
+
 } // namespace
+
+void stop_as_a_job() {
+  sigset_t its;
+  sigemptyset(&its);
+  sigaddset(&its, SIGTSTP);
+  ::pthread_sigmask(SIG_UNBLOCK, &its, nullptr);
+  ::raise(SIGTSTP);
+  ::pthread_sigmask(SIG_BLOCK, &its, nullptr);
+}
 
 terminal_prompt::terminal_prompt(asio::io_context& io, answer_fn answer,
                                  std::function<void(std::function<void()>)> on_open,
@@ -53,7 +70,7 @@ terminal_prompt::terminal_prompt(asio::io_context& io, answer_fn answer,
 
 void terminal_prompt::show(question what) {
   queue_.push_back(std::move(what));
-  if (current_ == 0 && !opening_)
+  if (current_.id == 0 && !opening_)
     next();
 }
 
@@ -61,16 +78,16 @@ void terminal_prompt::hide(std::uint64_t id) {
   queue_.erase(
       std::remove_if(queue_.begin(), queue_.end(), [id](const auto& r) { return r.id == id; }),
       queue_.end());
-  if (current_ != id)
+  if (current_.id != id)
     return;
   print("\npiorch: no longer needed.\n");
-  current_ = 0;
+  current_ = {};
   next();
 }
 
 void terminal_prompt::refuse_all() {
   auto refused = std::exchange(queue_, {});
-  if (const auto id = std::exchange(current_, 0))
+  if (const auto id = std::exchange(current_, {}).id)
     answer_(id, false);
   for (const auto& r : refused)
     answer_(r.id, false);
@@ -80,12 +97,28 @@ void terminal_prompt::refuse_all() {
 
 void terminal_prompt::close() {
   queue_.clear();
-  current_ = 0;
+  current_ = {};
   give_back();
 }
 
+bool terminal_prompt::suspend() {
+  const int fd = tty_.native_handle();
+  if (std::exchange(have_settings_, false))
+    ::tcsetattr(fd, TCSANOW, &settings_);
+  stop_as_a_job();
+  while (::tcgetpgrp(fd) != ::getpgrp()) { // in the background nobody can be asked
+    if (end_is_wanted()) {
+      foreground_ = -1; // the terminal is the shell's
+      return false;
+    }
+    ::raise(SIGSTOP);
+  }
+  if (current_.id != 0)
+    show_current();
+  return true;
+}
+
 void terminal_prompt::next() {
-  line_.clear();
   if (!queue_.empty() && foreground_ < 0) {
     opening_ = true;
     on_open_([this] {
@@ -103,19 +136,22 @@ void terminal_prompt::ask() {
     on_closed_();
     return;
   }
-  const auto what = std::move(queue_.front());
+  current_ = std::move(queue_.front());
   queue_.pop_front();
-  current_ = what.id;
-  expected_ = what.expected;
+  show_current();
+}
+
+void terminal_prompt::show_current() {
+  line_.clear();
   take_terminal();
   const char* kind = std::getenv("TERM");
   if (kind && *kind && std::strcmp(kind, "dumb") != 0)
     print(config::reset_screen);
   // The name, not a yes: whatever the screen shows, what is typed says what is meant.
-  const bool shown = print("\npiorch: " + what.text + "        " + what.to_allow + " type " +
-                           what.expected + "\n");
+  const bool shown = print("\npiorch: " + current_.text + "        " + current_.to_allow +
+                           " type " + current_.expected + "\n");
   if (!shown) { // nobody can say yes to what was not all there
-    answer_(std::exchange(current_, 0), false);
+    answer_(std::exchange(current_, {}).id, false);
     return next();
   }
   // Typed ahead for the command, or by the terminal itself, not as an answer to this.
@@ -131,16 +167,15 @@ void terminal_prompt::read() {
   reading_ = true;
   tty_.async_read_some(asio::buffer(buffer_), [this](boost::system::error_code ec, std::size_t n) {
     reading_ = false;
-    if (ec == asio::error::operation_aborted || current_ == 0)
+    if (ec == asio::error::operation_aborted || current_.id == 0)
       return;
     line_.append(buffer_, n);
     const auto end = line_.find('\n');
     if (!ec && end == std::string::npos && line_.size() < max_line)
       return read();
     const std::string word = config::lower_case(config::trimmed(line_.substr(0, end)));
-    const auto id = current_;
-    current_ = 0;
-    answer_(id, !ec && (word == expected_));
+    const auto answered = std::exchange(current_, {});
+    answer_(answered.id, !ec && word == answered.expected);
     next();
   });
 }

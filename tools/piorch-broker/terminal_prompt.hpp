@@ -17,6 +17,10 @@
 
 namespace piorch::broker {
 
+// What SIGTSTP, which is blocked, would have done: nothing where no shell could let this process
+// go on, or its caller ignores the signal.
+void stop_as_a_job();
+
 class terminal_prompt {
 public:
   using answer_fn = std::function<void(std::uint64_t id, bool allow)>;
@@ -33,12 +37,16 @@ public:
   void hide(std::uint64_t id);
   // A no to every question (Ctrl-C).
   void refuse_all();
+  // Ctrl-Z: stops this process, and asks again when its shell has brought it to the front.
+  // False: it is to end instead, in the background.
+  bool suspend();
   // Gives the terminal back, whatever is open.
   void close();
 
 private:
   void next();
   void ask();
+  void show_current();
   void read();
   bool print(const std::string& text); // all of it?
   void take_terminal();
@@ -49,8 +57,7 @@ private:
   std::function<void(std::function<void()>)> on_open_;
   std::function<void()> on_closed_;
   std::deque<question> queue_;
-  std::uint64_t current_ = 0;
-  std::string expected_; // what allows it
+  question current_; // the one on the screen; with id 0: none
   bool reading_ = false;
   bool opening_ = false;
   std::string line_;

@@ -166,7 +166,8 @@ const command_help exec_help = {
     "\n"
     "The exit status is the command's; 128+N when signal N ended it; 124 when it timed\n"
     "out; 125 when piorch could not run it (nothing was executed); 126 when it is not\n"
-    "executable; 127 when there is no such command.\n"};
+    "executable; 127 when there is no such command. A command that ended with 0 and whose\n"
+    "report could not be written makes it 1.\n"};
 
 result<exec_options> parse_exec_options(const arguments& args) {
   auto given = parse_options(options, args);
