@@ -15,7 +15,7 @@ void open(pointer self, const proxy_port& port, const connect_asked& asked,
   auto& s = state(self);
   const auto id = asked.request.id;
   if (s.open.size() >= limits::pending_approvals) {
-    port.answer(id, {false, network::source::nobody,
+    port.answer(id, {false, network::source::too_many,
                      "too many connections of this sandbox are waiting for approval already"});
     return;
   }

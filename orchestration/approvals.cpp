@@ -51,7 +51,7 @@ approvals::effects approvals::leave(client who) {
     for (const client other : approving_)
       show(here->first, p, other, out);
     if (p.shown_to.empty())
-      settle(here, denied("noApprover", "the client that could answer has left"), {}, out);
+      settle(here, denied("approverLeft", "the client that could answer has left"), {}, out);
   }
   return out;
 }
@@ -61,9 +61,9 @@ approvals::effects approvals::ask(const std::string& id, approval_question quest
   effects out;
   if (waiting_.count(id) != 0 || waiting_.size() >= waiting_max || approving_.empty()) {
     out.settle.push_back(
-        {id, denied("noApprover", approving_.empty()
-                                      ? "no rule allows it and nobody can be asked"
-                                      : "too many requests for approval are waiting already")});
+        {id, approving_.empty() ? denied("noApprover", "no rule allows it and nobody can be asked")
+                                : denied("tooManyRequests",
+                                         "too many requests for approval are waiting already")});
     return out;
   }
   auto& p = waiting_[id];

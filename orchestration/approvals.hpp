@@ -30,7 +30,8 @@ struct approval_question {
 
 struct approval_verdict {
   bool allow = false;
-  std::string source; // "approval", "approvalTimeout", "noApprover"
+  // "approval", "approvalTimeout", "noApprover", "tooManyRequests", "approverLeft"
+  std::string source;
   std::string reason;
 };
 

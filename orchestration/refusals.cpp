@@ -25,6 +25,10 @@ std::string reason_of(const std::string& source) {
     return "no rule speaks of it, and nobody answered in time (approvals.timeoutSeconds)";
   if (source == "noApprover")
     return "no rule speaks of it, and nobody could be asked (piorch help approvals)";
+  if (source == "tooManyRequests")
+    return "no rule speaks of it, and as many requests as may wait for an answer did so already";
+  if (source == "approverLeft")
+    return "no rule speaks of it, and whoever was asked left without an answer";
   if (source == "earlierDenial")
     return "it was denied less than a minute before, and is not asked again so soon";
   if (source == "hostName")

@@ -37,8 +37,10 @@ inline constexpr const char* host_name = "hostName"; // not a public host name
 inline constexpr const char* address = "address";    // resolved to what is never dialled
 inline constexpr const char* approval = "approval";  // somebody answered
 inline constexpr const char* remembered = "earlierDenial";
-inline constexpr const char* timeout = "approvalTimeout"; // nobody answered in time
-inline constexpr const char* nobody = "noApprover";       // nobody could be asked
+inline constexpr const char* timeout = "approvalTimeout";  // nobody answered in time
+inline constexpr const char* nobody = "noApprover";        // nobody could be asked
+inline constexpr const char* too_many = "tooManyRequests"; // as many as may wait did already
+inline constexpr const char* left = "approverLeft"; // whoever was asked went without an answer
 inline constexpr const char* local_port = "allowedLocalPorts";
 } // namespace source
 

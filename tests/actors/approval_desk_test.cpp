@@ -281,7 +281,7 @@ TEST_F(ActorsApprovalDesk, AnApproverThatLeavesHandsOverToTheNextOrIsANo) {
   gone(one);
   EXPECT_TRUE(b.answers.empty());
   gone(two);
-  EXPECT_EQ(text(b.answers), "7 denied by noApprover: the client that could answer has left; ");
+  EXPECT_EQ(text(b.answers), "7 denied by approverLeft: the client that could answer has left; ");
 }
 
 TEST_F(ActorsApprovalDesk, TheListIsAnsweredAgainWhenItChanges) {

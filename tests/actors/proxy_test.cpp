@@ -99,7 +99,7 @@ TEST_F(ActorsProxy, OpenQuestionsAreBounded) {
     ask(id, ("h" + std::to_string(id) + ".example.org").c_str());
   taken();
   ask(1000);
-  EXPECT_EQ(taken(), lines{"1000 denied by noApprover"});
+  EXPECT_EQ(taken(), lines{"1000 denied by tooManyRequests"});
 }
 
 } // namespace

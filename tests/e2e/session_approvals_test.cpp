@@ -124,12 +124,14 @@ TEST_F(SessionApprovals, ARequestWaitsForWhoeverWatches) {
   EXPECT_EQ(rig->run({"approve", waiting[0]["id"]}).status, 0);
   EXPECT_THAT(rig->run({"wait", id}).out, HasSubstr("public"));
   // With the watcher goes who could be asked.
-  const auto again = rig->start({"follow-up", id, fetch});
+  auto again = rig->start({"follow-up", id, fetch});
   ASSERT_TRUE(rig->within(60s, [&] { return rig->json({"approvals"})["approvals"].size() == 1; }));
   ::kill(watcher.pid(), SIGTERM);
   watcher.wait();
   ASSERT_TRUE(rig->within(60s, [&] { return again.out().find("left") != std::string::npos; }))
       << again.out() << again.err();
+  EXPECT_EQ(again.wait().status, 0);
+  EXPECT_THAT(rig->run({"why", id}).out, HasSubstr("whoever was asked left without an answer"));
 }
 
 // What a shell's user does with a job.

@@ -70,7 +70,7 @@ TEST(OrchestrationApprovals, WhatOnlyOneWasShownGoesToTheOthersOrIsDenied) {
   book.join(2);
   book.ask("a", connect(), 1);
   EXPECT_EQ(text(book.leave(1)), "show a to 2; ");
-  EXPECT_EQ(text(book.leave(2)), "a denied by noApprover; ");
+  EXPECT_EQ(text(book.leave(2)), "a denied by approverLeft; ");
 }
 
 TEST(OrchestrationApprovals, WhatNoLongerMattersIsWithdrawnAndNotSettled) {
@@ -88,8 +88,8 @@ TEST(OrchestrationApprovals, TheBookIsBounded) {
   book.join(1);
   for (int i = 0; i < 256; ++i)
     EXPECT_TRUE(book.ask(std::to_string(i), connect(), 1).settle.empty());
-  EXPECT_EQ(text(book.ask("more", connect(), 1)), "more denied by noApprover; ");
-  EXPECT_EQ(text(book.ask("0", connect(), 1)), "0 denied by noApprover; "); // taken
+  EXPECT_EQ(text(book.ask("more", connect(), 1)), "more denied by tooManyRequests; ");
+  EXPECT_EQ(text(book.ask("0", connect(), 1)), "0 denied by tooManyRequests; "); // taken
   EXPECT_EQ(book.waiting().size(), 256u);
 }
 

@@ -57,6 +57,13 @@ TEST_F(Refusals, TheLineThatIsShownAllowsTheConnection) {
   EXPECT_THAT(then->network.allowed_local_ports, testing::ElementsAre(5432));
 }
 
+TEST_F(Refusals, WhyItWasDeniedIsWhatHappened) {
+  const auto reason = [&](const char* source) { return one("example.org", 443, source).reason; };
+  EXPECT_THAT(reason("noApprover"), HasSubstr("nobody could be asked"));
+  EXPECT_THAT(reason("tooManyRequests"), HasSubstr("as many requests as may wait"));
+  EXPECT_THAT(reason("approverLeft"), HasSubstr("whoever was asked left"));
+}
+
 TEST_F(Refusals, WhereNoLineAllowsItNoneIsShown) {
   EXPECT_EQ(one("192.0.2.7", 80, "hostName").setting, "");
   EXPECT_EQ(one("inner.example.org", 80, "address").setting, ""); // allowed, and loopback
