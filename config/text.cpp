@@ -10,30 +10,44 @@ namespace {
 
 char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
-// Length of the well-formed, visible UTF-8 sequence at the start of `s`; 0 if
-// there is none. C1 controls and the bidirectional overrides (which can make a
-// line read as something it is not) do not count as visible.
-std::size_t visible_sequence(std::string_view s) {
+struct character {
+  std::uint32_t point = 0;
+  std::size_t length = 0; // 0: no well-formed UTF-8
+};
+
+character first_of(std::string_view s) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(s[i]); };
   const unsigned char first = byte(0);
   if (first < 0x80)
-    return first >= 0x20 && first != 0x7f ? 1 : 0;
+    return {first, 1};
   const std::size_t length = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
   if (first < 0xc2 || first > 0xf4 || s.size() < length)
-    return 0;
+    return {};
   std::uint32_t point = first & (0x7fu >> length);
   for (std::size_t i = 1; i < length; ++i) {
     if ((byte(i) & 0xc0) != 0x80)
-      return 0;
+      return {};
     point = (point << 6) | (byte(i) & 0x3fu);
   }
   const bool overlong = (length == 3 && point < 0x800) || (length == 4 && point < 0x10000);
-  const bool hidden = point < 0xa0 || (point >= 0x200b && point <= 0x200f) ||
-                      (point >= 0x2028 && point <= 0x202e) ||
-                      (point >= 0x2066 && point <= 0x2069) || point == 0xfeff;
-  if (overlong || hidden || point > 0x10ffff || (point >= 0xd800 && point <= 0xdfff))
-    return 0;
-  return length;
+  if (overlong || point > 0x10ffff || (point >= 0xd800 && point <= 0xdfff))
+    return {};
+  return {point, length};
+}
+
+bool is_control(std::uint32_t point) {
+  const bool bidirectional = point == 0x061c || point == 0x200e || point == 0x200f ||
+                             (point >= 0x202a && point <= 0x202e) ||
+                             (point >= 0x2066 && point <= 0x2069);
+  return point < 0x20 || (point >= 0x7f && point < 0xa0) || bidirectional;
+}
+
+// Length of the visible character at the start of `s`; 0 if there is none.
+std::size_t visible_sequence(std::string_view s) {
+  const auto [point, length] = first_of(s);
+  const bool hidden = is_control(point) || (point >= 0x200b && point <= 0x200d) ||
+                      point == 0x2028 || point == 0x2029 || point == 0xfeff;
+  return hidden ? 0 : length;
 }
 
 void append_escaped(std::string& out, unsigned char c) {
@@ -44,6 +58,11 @@ void append_escaped(std::string& out, unsigned char c) {
 }
 
 } // namespace
+
+std::size_t control_length(std::string_view text) {
+  const auto [point, length] = first_of(text);
+  return is_control(point) ? length : 0;
+}
 
 std::string printable(std::string_view text, std::size_t limit_bytes) {
   std::string out;

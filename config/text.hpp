@@ -16,6 +16,11 @@ std::string in_quotes(std::string_view text, std::size_t limit_bytes = 80);
 // The same without the quotes, for text that is already set apart.
 std::string printable(std::string_view text, std::size_t limit_bytes = 4096);
 
+// The bytes of the control character with which `text` (not empty) begins, or 0: of what
+// drives a terminal (C0, DEL, C1), or makes a line read as something it is not (the
+// bidirectional controls).
+std::size_t control_length(std::string_view text);
+
 // The candidate a person most likely meant by `name`, or "" when none is near.
 // Case does not count.
 std::string_view nearest(std::string_view name, const std::vector<std::string_view>& candidates);

@@ -1,5 +1,7 @@
 #include "orchestration/report.hpp"
 
+#include "config/text.hpp"
+
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -74,21 +76,18 @@ std::string count_text(std::uint64_t n) {
 std::string printable(std::string_view text) {
   std::string out;
   out.reserve(text.size());
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const auto c = static_cast<unsigned char>(text[i]);
-    // C1 controls are two bytes in UTF-8 (c2 80-9f); terminals obey them too.
-    const bool c1 = c == 0xc2 && i + 1 < text.size() &&
-                    static_cast<unsigned char>(text[i + 1]) < 0xa0 &&
-                    static_cast<unsigned char>(text[i + 1]) >= 0x80;
-    if (c1) {
-      out += "\xef\xbf\xbd";
-      ++i;
-    } else if ((c < 0x20 && c != '\n' && c != '\t') || c == 0x7f) {
+  for (std::size_t i = 0; i < text.size();) {
+    const char c = text[i];
+    const auto control = c == '\n' || c == '\t' ? 0 : config::control_length(text.substr(i));
+    if (control == 1) {
       out += '^';
       out += static_cast<char>(c ^ 0x40);
+    } else if (control > 1) {
+      out += "\xef\xbf\xbd";
     } else {
-      out += static_cast<char>(c);
+      out += c;
     }
+    i += std::max<std::size_t>(control, 1);
   }
   return out;
 }

@@ -30,8 +30,8 @@ std::string age_text(std::chrono::milliseconds age);
 // "950", "12.3k", "4.1M".
 std::string count_text(std::uint64_t n);
 
-// Text of a session as it may appear on a terminal: control characters (an
-// escape sequence could rewrite the screen) become visible, LF and TAB stay.
+// Text of a session as it may appear on a terminal: control characters (an escape sequence
+// could rewrite the screen, a bidirectional one reorder a line) become visible, LF and TAB stay.
 std::string printable(std::string_view text);
 // Likewise in one line, at most `columns` characters.
 std::string one_line(std::string_view text, std::size_t columns);

@@ -19,6 +19,7 @@ TEST(ConfigText, PrintableLeavesNothingForTheTerminal) {
             "31m")
       << "C1 control sequence introducer";
   EXPECT_EQ(printable("\xe2\x80\xae"), "\\xe2\\x80\\xae") << "right-to-left override";
+  EXPECT_EQ(printable("\xd8\x9c"), "\\xd8\\x9c") << "Arabic letter mark";
   EXPECT_EQ(printable("\xc0\xaf"), "\\xc0\\xaf") << "overlong";
   EXPECT_EQ(printable("\xe0\x80\xaf"), "\\xe0\\x80\\xaf") << "overlong";
   EXPECT_EQ(printable("\xed\xa0\x80"), "\\xed\\xa0\\x80") << "surrogate";

@@ -54,6 +54,18 @@ TEST(Report, RowsFitTheTerminal) {
   }
 }
 
+TEST(Report, BidirectionalControlsAreShownAndOrdinaryTextIsNot) {
+  for (const char* control : {"\u061c", "\u200e", "\u200f", "\u202a", "\u202b", "\u202c", "\u202d",
+                              "\u202e", "\u2066", "\u2067", "\u2068", "\u2069"})
+    EXPECT_EQ(printable(std::string("a") + control + "b"), "a\ufffdb");
+  // Right-to-left letters, and the joiner in the middle of one picture.
+  for (const char* text : {"שלום", "مرحبا", "\U0001f469\u200d\U0001f4bb", "\u2029"})
+    EXPECT_EQ(printable(text), text);
+  EXPECT_EQ(printable("\xe2\x80"), "\xe2\x80") << "cut";
+  auto d = made("00000001", session_state::failed, "rm \u202egnp.x");
+  EXPECT_EQ(status_table({d}, now, {}).find("\u202e"), std::string::npos);
+}
+
 TEST(Report, NothingReachesTheTerminalRaw) {
   EXPECT_EQ(printable("a\x1b]0;x\x07\r\n\tb\x7f\xc2\x9b"), "a^[]0;x^G^M\n\tb^?\xef\xbf\xbd");
   EXPECT_EQ(printable("käse €"), "käse €");

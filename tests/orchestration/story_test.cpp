@@ -115,12 +115,12 @@ TEST(Story, NoForeignWordBecomesMarkup) {
 
 TEST(Story, NoControlCharacterIsLeft) {
   const std::string word = "\x1b[2J\x07\r\x7f\xc2\x9b"
-                           "1m\nTask 9";
+                           "1m\u202e\nTask 9";
   auto d = document();
   d.name = d.task = d.text = d.error = d.cwd = d.model = word;
   for (const auto format : {story_format::text, story_format::html}) {
     const auto out = whole(d, every_event(word), format);
-    for (const char* bad : {"\x1b", "\x07", "\r", "\x7f", "\xc2\x9b"})
+    for (const char* bad : {"\x1b", "\x07", "\r", "\x7f", "\xc2\x9b", "\u202e"})
       EXPECT_THAT(out, Not(HasSubstr(bad)));
     if (format == story_format::text) { // nor looks text like a heading of ours
       EXPECT_THAT(out.substr(out.find("Task 1\n")), Not(HasSubstr("\nTask 9")));
