@@ -34,6 +34,7 @@ struct worker_request {
 struct prepared_worker {
   std::vector<orchestration::provider_endpoint> providers;
   std::function<result<remote_broker_handle>(broker_owner_handle owner)> start;
+  std::string start_hint; // see session_spec
 };
 
 struct supervisor_services {

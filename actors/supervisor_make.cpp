@@ -71,6 +71,7 @@ result<session_handle> supervisor_state::make_in_slot(const wish& w,
   if (!worker)
     return worker.failed();
   spec.providers = std::move(worker->providers);
+  spec.start_hint = std::move(worker->start_hint);
   auto document = orchestration::first_document(spec, services_.now());
   document.task = w.task.task;
   forget_old();

@@ -14,6 +14,9 @@ namespace piorch::actors {
 
 namespace {
 
+// Node.js alone reserves some 600 for the code that it makes.
+constexpr std::uint64_t worker_memory_mib = 1024;
+
 std::string journal_path(const config::paths& where) { return where.state_dir + "/sessions"; }
 
 // The kernel's randomness; an id that can be guessed would do no harm, one that
@@ -147,6 +150,10 @@ supervisor_handle start_supervisor(caf::actor_system& system, broker_starter sta
   const auto self = std::make_shared<caf::actor_addr>();
   services.prepare_worker = [&system, starter, where,
                              self](const worker_request& wanted) -> result<prepared_worker> {
+    // The broker reads it, too, but then there is a session already.
+    auto settings = config::load_settings(where);
+    if (!settings)
+      return std::move(settings).failed();
     auto job = make_worker_job(wanted, where);
     if (!job)
       return std::move(job).failed();
@@ -154,6 +161,9 @@ supervisor_handle start_supervisor(caf::actor_system& system, broker_starter sta
       warm_cache(system, starter, where, *job->cache_wanted, caf::actor_cast<caf::actor>(*self));
     prepared_worker out;
     out.providers = std::move(job->providers);
+    if (const auto mib = settings->values.limits.memory_mib; mib < worker_memory_mib)
+      out.start_hint = "limits.memoryMiB in " + settings->file + " is " + std::to_string(mib) +
+                       ", and a worker needs about " + std::to_string(worker_memory_mib);
     out.start = [&system, starter, text = std::move(job->text)](
                     const broker_owner_handle& owner) -> result<remote_broker_handle> {
       return system.spawn(remote_broker_actor, owner, starter, text);

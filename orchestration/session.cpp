@@ -39,7 +39,8 @@ session_document first_document(const session_spec& spec, instant now) {
 }
 
 session::session(session_spec spec, instant now)
-    : document_(first_document(spec, now)), providers_(std::move(spec.providers)) {}
+    : document_(first_document(spec, now)), providers_(std::move(spec.providers)),
+      start_hint_(std::move(spec.start_hint)) {}
 
 session_effects session::begin(instant now) {
   session_effects out;
@@ -259,6 +260,8 @@ error session::worker_lost(const worker_end& end) const {
                     : !end.lost.empty() ? end.lost
                     : worker_ready_     ? "the worker ended by itself (" + to_text(end.exit) + ")"
                                         : "the worker did not start (" + to_text(end.exit) + ")";
+  if (!worker_ready_ && end.lost.empty() && !start_hint_.empty())
+    why += ": " + start_hint_;
   if (const auto tail = shown_tail(stderr_tail_); !tail.empty())
     why += "\nits last words:\n" + tail;
   return {failure::session_failed, std::move(why)};

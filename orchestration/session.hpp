@@ -25,6 +25,7 @@ struct session_spec {
   std::string cwd;
   std::string model;                        // as asked for; empty: the worker's default
   std::vector<provider_endpoint> providers; // to explain connection errors
+  std::string start_hint; // why a worker might not start here; empty: nothing is known
 };
 
 // What is known of a session before it does anything.
@@ -111,6 +112,7 @@ private:
 
   session_document document_;
   std::vector<provider_endpoint> providers_;
+  std::string start_hint_;
   provider_endpoint denied_; // the newest since the model was asked
   turns turns_;
   worker_lines lines_{limits::worker_line_bytes};

@@ -1,6 +1,8 @@
 // Sessions from the command line, with real Pi: each row of the contract's section 4.
 #include "tests/e2e/session_fixture.hpp"
 
+#include <algorithm>
+
 namespace piorch {
 namespace {
 
@@ -163,6 +165,27 @@ TEST_F(Session, CtrlCAbortsAndTheSessionEnds) {
   EXPECT_TRUE(rig->within(5s, [&] { return live() == 0; }));
 }
 
+TEST_F(Session, AWrongConfigurationIsToldOnceAndLeavesNoSession) {
+  rig->configure(R"({"limits": {"memory": 1}})");
+  for (const char* background : {"--timeout=60", "-d"}) {
+    const auto how = rig->run({"start", background, "#plain x"});
+    EXPECT_EQ(how.status, 1);
+    EXPECT_EQ(how.out, "");
+    EXPECT_EQ(std::count(how.err.begin(), how.err.end(), '\n'), 1) << how.err;
+    EXPECT_NE(how.err.find("config.json: limits.memory: unknown key"), std::string::npos)
+        << how.err;
+  }
+  EXPECT_EQ(sessions().size(), 0u);
+}
+
+TEST_F(Session, TooLittleMemoryForAWorkerIsNamed) {
+  rig->configure(R"({"limits": {"memoryMiB": 64}})");
+  const auto how = rig->run({"start", "-d", "#plain x"});
+  EXPECT_EQ(how.status, 1);
+  EXPECT_NE(how.err.find("config.json is 64, and a worker needs about 1024\n"), std::string::npos)
+      << how.err;
+}
+
 TEST_F(Session, ATimeoutIsAnErrorAndTheSessionStays) {
   const auto id = start_idle("slow");
   const auto how = rig->run({"follow-up", "--timeout", "0.5", id, "#hang begun"});
@@ -174,6 +197,12 @@ TEST_F(Session, ATimeoutIsAnErrorAndTheSessionStays) {
   const auto wait = rig->run({"wait", "--timeout", "0.2", id});
   EXPECT_EQ(wait.status, 1);
   EXPECT_NE(wait.err.find("not settled in time"), std::string::npos) << wait.err;
+  const auto other = start_idle("other");
+  rig->run({"follow-up", "-d", "other", "#hang y"});
+  const auto both = rig->run({"wait", "--timeout", "0.2", "slow", "other"});
+  EXPECT_EQ(both.status, 1);
+  for (const char* one : {"piorch wait: slow: ", "piorch wait: other: "})
+    EXPECT_NE(both.err.find(one), std::string::npos) << both.err;
 }
 
 TEST_F(Session, ManyFollowFromAnyPoint) {

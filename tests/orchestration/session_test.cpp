@@ -240,6 +240,26 @@ TEST(Session, AWorkerThatDoesNotStart) {
   EXPECT_NE(f.answers[0].outcome.failed().text.find("Model \"x/y\" not found"), std::string::npos);
 }
 
+TEST(Session, WhatMayHaveKeptAWorkerFromStartingIsSaid) {
+  auto spec = fixture::make();
+  spec.start_hint = "too little memory";
+  worker_end crash;
+  crash.exit.signal = 6;
+  const auto error_of = [&](const worker_end& end, bool was_ready) {
+    fixture f;
+    f.s = session(spec, t0);
+    if (was_ready)
+      f.start();
+    f.take(f.s.worker_gone(end, t0));
+    return f.s.document().error;
+  };
+  EXPECT_EQ(error_of(crash, false), "the worker did not start (signal 6): too little memory");
+  EXPECT_EQ(error_of(crash, true), "the worker ended by itself (signal 6)");
+  worker_end lost;
+  lost.lost = "no sandbox";
+  EXPECT_EQ(error_of(lost, false), "no sandbox");
+}
+
 TEST(Session, StopIsNotAFailure) {
   fixture f;
   f.start();

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <vector>
@@ -33,7 +34,7 @@ constexpr option wait_options[] = {
 // The waits at one orchestrator, on one connection.
 struct waits_at {
   ipc::connected at;
-  std::vector<long long> ids;
+  std::map<long long, std::string> asked; // which request is about which session, as given
 };
 
 } // namespace
@@ -119,16 +120,19 @@ int wait_command(const arguments& args) {
     });
     if (place == places.end())
       place = places.insert(places.end(), waits_at{std::move(found->at), {}});
-    place->ids.push_back(place->at.peer.request(p));
+    place->asked.emplace(place->at.peer.request(p), word);
   }
   const bool any = given->has("any");
   for (auto& place : places)
     if (auto sent = place.at.peer.flush(ipc::client::clock::now() + std::chrono::seconds(5)); !sent)
       return failed("wait", sent.failed());
   int status = exit_done;
-  const auto show = [&](const result<nlohmann::json>& answer) {
+  const auto show = [&](const std::string& session, const result<nlohmann::json>& answer) {
     if (!answer) {
-      status = failed("wait", answer.failed());
+      auto why = answer.failed();
+      if (words.size() > 1)
+        why.text = session + ": " + why.text;
+      status = failed("wait", why);
       return;
     }
     auto out = given->has("json") ? orchestration::dump(*answer)
@@ -155,9 +159,9 @@ int wait_command(const arguments& args) {
     }
     if (questions.take(*peers[in.index], in.what->message))
       continue;
-    for (const auto id : places[in.index].ids)
+    for (const auto& [id, session] : places[in.index].asked)
       if (const auto answer = ipc::client::answer_to(id, in.what->message)) {
-        show(*answer);
+        show(session, *answer);
         open = any ? 0 : open - 1;
       }
   }
