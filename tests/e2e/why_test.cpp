@@ -44,6 +44,11 @@ TEST_F(WhyCommand, SaysItWhileItRunsAndAfterwards) {
     return !id.empty();
   }));
   EXPECT_EQ(id, std::to_string(serve) + "-c1");
+  const auto listed = rig->json({"status"})["commands"];
+  ASSERT_EQ(listed.size(), 1u) << listed;
+  EXPECT_EQ(listed[0]["id"], id);
+  EXPECT_THAT(rig->run({"completions", "--words", "--", "why", ""}).out,
+              HasSubstr(id + "\tmkdir -p .pi"));
 
   const auto says = [&](const std::string& of) {
     const auto how = rig->run({"why", of});

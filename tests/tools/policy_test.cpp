@@ -87,7 +87,7 @@ TEST_F(CliPolicy, Refusals) {
   }
   for (const char* words : {"policy -C nowhere", "policy -C .", "policy -C /", "policy -C /proc"}) {
     const auto r = run(words);
-    EXPECT_EQ(r.status, 1) << words;
+    EXPECT_EQ(r.status, 2) << words;
     EXPECT_EQ(r.out, "");
     EXPECT_EQ(std::count(r.err.begin(), r.err.end(), '\n'), 1) << r.err;
   }

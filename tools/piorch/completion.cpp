@@ -98,6 +98,8 @@ void add_operands(completion& out, const command_help& about, std::size_t place,
                      : kind::live_sessions;
     else if (operand == "FILE")
       out.also = out.also == kind::sessions ? kind::sessions_and_files : kind::files;
+    else if (operand == "COMMAND-ID")
+      out.command_ids = true;
     else if (operand == "ID")
       out.also = kind::approvals;
     else if (operand == "COMMAND")

@@ -25,6 +25,7 @@ struct completion {
     approvals
   };
   kind also = kind::nothing;
+  bool command_ids = false; // and those of what runs
   // Stands before the word as typed ("--cwd=" of "--cwd=src").
   std::string prefix;
 };

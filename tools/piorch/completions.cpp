@@ -88,6 +88,17 @@ std::vector<candidate> pending_approvals() {
   return out;
 }
 
+std::vector<candidate> running_commands() {
+  std::vector<candidate> out;
+  for (auto& one : instances())
+    if (auto answer = one.peer.call(ipc::command_list_params{}, answer_limit))
+      if (auto list = ipc::read<ipc::command_list_result>(*answer))
+        for (auto& c : list->commands)
+          if (c.id)
+            out.push_back({std::move(*c.id), std::move(c.command)});
+  return out;
+}
+
 // One candidate a line: the word, a tab, what it is. ":files" and its like ask the shell
 // for its own.
 int print_candidates(const arguments& words) {
@@ -99,6 +110,9 @@ int print_candidates(const arguments& words) {
     more = session_names(found.also == kind::live_sessions);
   else if (found.also == kind::approvals)
     more = pending_approvals();
+  if (found.command_ids)
+    for (auto& one : running_commands())
+      more.push_back(std::move(one));
   for (auto& one : more)
     if (one.text.compare(0, typed.size(), typed) == 0)
       found.words.push_back(std::move(one));

@@ -16,7 +16,7 @@ namespace {
 
 int refuse(const error& why) {
   complain("policy", why.text);
-  return why.code == failure::usage ? exit_failed : status_of(why.code);
+  return status_of(why.code);
 }
 
 } // namespace

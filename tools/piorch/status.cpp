@@ -27,7 +27,9 @@ namespace {
 
 constexpr option status_options[] = {
     {'w', "watch", "", "show it again whenever something changes, until Ctrl-C"},
-    {0, "json", "", "the documents of the sessions as JSON, one line each time"},
+    {0, "json", "",
+     "the documents of the sessions as JSON, one line each time;\nwithout --watch and SESSION also "
+     "the commands that run"},
 };
 
 orchestration::instant now() {
@@ -39,12 +41,16 @@ std::size_t columns() {
   return ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 20 ? size.ws_col : 120;
 }
 
-std::string as_text(const std::map<std::string, json>& sessions, bool as_json) {
+// `commands`: null for none.
+std::string as_text(const std::map<std::string, json>& sessions, const json& commands,
+                    bool as_json) {
   if (as_json) {
-    json list = json::array();
+    json out{{"sessions", json::array()}};
     for (const auto& [id, d] : sessions)
-      list.push_back(d);
-    return orchestration::dump({{"sessions", std::move(list)}}) + "\n";
+      out["sessions"].push_back(d);
+    if (!commands.is_null())
+      out["commands"] = commands;
+    return orchestration::dump(out) + "\n";
   }
   std::vector<session_document> documents;
   for (const auto& [id, d] : sessions)
@@ -87,8 +93,18 @@ int show_all(bool watch, bool as_json) {
   if (!directory)
     return failed("status", directory.failed());
   session_board board;
+  std::vector<instance_watch::list> wanted{board.list()};
+  // Their figures change every second: to watch is not to be told of each.
+  json commands = as_json && !watch ? json::array() : json();
+  if (commands.is_array())
+    wanted.push_back({[](auto after) { return ipc::command_list_params{after}; },
+                      [&](auto, const json& answer) -> result<std::uint64_t> {
+                        for (const auto& c : orchestration::member(answer, "commands"))
+                          commands.push_back(c);
+                        return orchestration::count_at(answer, "revision");
+                      }});
   bool gone = false;
-  instance_watch lists(*directory, {board.list()}, [&](auto of) {
+  instance_watch lists(*directory, std::move(wanted), [&](auto of) {
     board.lost(of);
     gone = true;
     if (!watch)
@@ -105,7 +121,7 @@ int show_all(bool watch, bool as_json) {
   screen out(watch && !as_json);
   for (;;) {
     const auto sessions = board.sessions();
-    const int status = out.show(as_text(sessions, as_json));
+    const int status = out.show(as_text(sessions, commands, as_json));
     if (!watch || status != exit_done)
       return status;
     const bool ages = std::any_of(sessions.begin(), sessions.end(),

@@ -95,9 +95,9 @@ const command_help why_help = {
     why_options,
     "Connections that were denied and paths that were refused, each with its rule and with\n"
     "the line of the configuration that would allow it. COMMAND-ID is one that piorch status\n"
-    "--watch shows, or that the client gave it: of what runs, and of the last hundred that have\n"
-    "ended, as long as their orchestrator lives. FILE is a report of piorch exec --report\n"
-    "(or - for standard input); with a / or .json in it a word is a file.\n"};
+    "--watch or --json shows, or that the client gave it: of what runs, and of the last hundred\n"
+    "that have ended, as long as their orchestrator lives. FILE is a report of piorch exec\n"
+    "--report (or - for standard input); with a / or .json in it a word is a file.\n"};
 
 int why_command(const arguments& args) {
   const auto given =
