@@ -172,7 +172,7 @@ TEST_F(E2eExecHostAgent, ADeniedRetryLeavesTheFirstResult) {
 TEST_F(E2eExecHostAgent, ItsInputIsReadAgainOrItIsNotRetried) {
   const std::string command = "exec -c 'cat; SSH_AUTH_SOCK=" + socket + " ssh-add -l' ";
   write_file(w.project() / "input", "skipped\nread\n");
-  terminal t(shell(), 24, 300);
+  terminal t(w.interactive_shell(), 24, 300);
   ASSERT_TRUE(t.sees("host$ "));
   t.type("{ read skip; $P " + command + "; } <input\n");
   ASSERT_TRUE(t.sees(anything_else)) << t.screen();

@@ -1,6 +1,8 @@
 // The client's own side of a conversation.
 #include "ipc/client.hpp"
 
+#include "asio_thread.hpp"
+
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 

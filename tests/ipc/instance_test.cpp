@@ -33,7 +33,8 @@ protected:
     return std::move(*dir);
   }
   const test::temp_dir directory;
-  const std::string root = directory.path(), path = root + "/run";
+  const std::string root = directory.path();
+  std::string path = root + "/run";
 };
 
 TEST_F(IpcInstance, MakesAPrivateDirectory) {
