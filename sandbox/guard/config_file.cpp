@@ -82,11 +82,15 @@ int check_change(const std::string& old, const std::string& fresh, const std::st
 
 } // namespace
 
-int renew_config(int directory, const char* name, const std::string& text,
+int renew_config(int directory, const std::string& config, const std::string& text,
                  const struct stat& like) {
-  if (::unlinkat(directory, name, 0) != 0)
-    return -errno;
-  return make_file(directory, name, text, like);
+  const std::string lock = config + ".lock";
+  int e = make_file(directory, lock.c_str(), text, like);
+  if (e == 0)
+    e = status(::renameat(directory, lock.c_str(), directory, config.c_str()));
+  if (e < 0 && e != -EEXIST)
+    ::unlinkat(directory, lock.c_str(), 0);
+  return e;
 }
 
 int publish(int directory, const char* lock, const char* config, const std::string& path,
@@ -108,21 +112,19 @@ int publish(int directory, const char* lock, const char* config, const std::stri
   if (e = check_change(old, fresh, path, refused); e < 0)
     return e;
   refused.clear();
-  e = renew_config(directory, lock, fresh, state);
-  if (e < 0)
-    return e;
-  return status(::renameat(directory, lock, directory, config));
+  // Nobody makes the lock file meanwhile, and nobody else has it open from now on.
+  e = status(::unlinkat(directory, lock, 0));
+  if (e == 0)
+    e = make_file(directory, lock, fresh, state);
+  return e < 0 ? e : status(::renameat(directory, lock, directory, config));
 }
 
 int replace_config(int directory, const std::string& config, const std::string& text,
-                   const std::string& path, inode& live, std::string& refused) {
+                   const std::string& path, copied_config& was, std::string& refused) {
   std::string old;
   struct stat state {};
-  const auto has_changed = [&] {
-    return read_config(directory, config.c_str(), old, state) == 0 && inode_of(state) == live &&
-           old != text;
-  };
-  if (!has_changed()) // nearly always, and then nobody may be kept from the lock
+  const auto is_there = [&] { return read_config(directory, config.c_str(), old, state) == 0; };
+  if (is_there() && old == text) // nearly always, and then nobody may be kept from the lock
     return 0;
   const int fd = creation_lock(directory);
   if (fd < 0) {
@@ -130,21 +132,15 @@ int replace_config(int directory, const std::string& config, const std::string& 
     return fd;
   }
   const unique_fd held(fd);
-  if (!has_changed())
+  if (!is_there() || !(inode_of(state) == was.file || old == was.text) || old == text)
     return 0;
   int e = 0;
   if (e = check_change(old, text, path, refused); e < 0)
     return e;
-  const std::string lock = config + ".lock";
-  e = make_file(directory, lock.c_str(), text, state);
-  if (e == 0)
-    e = status(::renameat(directory, lock.c_str(), directory, config.c_str()));
-  if (e < 0 && e != -EEXIST)
-    ::unlinkat(directory, lock.c_str(), 0);
-  if (e < 0)
+  if (e = renew_config(directory, config, text, state); e < 0)
     refused = not_written;
   else if (::fstatat(directory, config.c_str(), &state, AT_SYMLINK_NOFOLLOW) == 0)
-    live = inode_of(state);
+    was = {inode_of(state), text};
   return e;
 }
 

@@ -22,16 +22,24 @@ int creation_lock(int directory);
 // The whole text of a regular file that is not a link; -EACCES for anything odd.
 int read_config(int directory, const char* name, std::string& text, struct stat& state);
 
-// Puts the text into a new file of that name, in place of the one that is there.
-int renew_config(int directory, const char* name, const std::string& text, const struct stat& like);
+// Puts the text into a new file of that name, in place of the one that is there, by
+// D/`config`.lock: -EEXIST when that is in the way. Under the creation lock.
+int renew_config(int directory, const std::string& config, const std::string& text,
+                 const struct stat& like);
 
 // Renames D/`lock` to D/`config` after the check.
 int publish(int directory, const char* lock, const char* config, const std::string& path,
             std::string& refused);
 
-// As if the text had been written to D/`config`, which must still be the file `live` (else nothing
-// happens, as a write to a file that has been replaced reaches nobody). `live` is the new one then.
+// A file that somebody writes a copy of.
+struct copied_config {
+  inode file;
+  std::string text;
+};
+// As if the text had been written to D/`config`. That must still be the file `was`, or hold its
+// text (it has been renewed); else nothing happens, as a write to a file that has been replaced
+// reaches nobody. `was` is what is there afterwards.
 int replace_config(int directory, const std::string& config, const std::string& text,
-                   const std::string& path, inode& live, std::string& refused);
+                   const std::string& path, copied_config& was, std::string& refused);
 
 } // namespace piorch::sandbox::guard

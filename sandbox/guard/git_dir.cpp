@@ -223,15 +223,22 @@ int becomes_git_dir(int directory, const std::string& path, std::string& refused
     }
   std::string text;
   struct stat state {};
-  const int e = read_config(directory, "config", text, state);
+  int e = read_config(directory, "config", text, state);
   if (e == -ENOENT)
     return 0;
+  // What is read is what is renewed: a copy may just be put in place (staged_configs).
+  const unique_fd lock(creation_lock(directory));
+  e = lock.get() < 0 ? lock.get() : read_config(directory, "config", text, state);
   if (e == 0) {
     refused = first_refused({}, text, path);
     if (refused.empty())
-      return renew_config(directory, "config", text, state);
+      e = renew_config(directory, "config", text, state);
+    if (refused.empty() && e != -EEXIST)
+      return e;
   }
-  refused = "git config: " + (refused.empty() ? std::string("(unreadable)") : refused);
+  if (refused.empty())
+    refused = e == -EEXIST ? "its lock file is in the way" : "(unreadable)";
+  refused = "git config: " + refused;
   return -EACCES;
 }
 

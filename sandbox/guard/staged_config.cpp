@@ -1,6 +1,5 @@
 #include "sandbox/guard/staged_config.hpp"
 
-#include "sandbox/guard/config_file.hpp"
 #include "sandbox/guard/git_config.hpp"
 #include "sandbox/guard/mutex.hpp"
 #include "sandbox/guard/walk.hpp"
@@ -86,11 +85,11 @@ int staged_configs::open(int directory, const std::string& name, int flags, mode
   if (text.get() < 0 || theirs.get() < 0)
     return theirs.get() < 0 ? theirs.get() : text.get();
   copy.reset(); // before it is watched
-  const int e = add(directory, name, std::move(text), inode_of(state));
+  const int e = add(directory, name, std::move(text), {inode_of(state), std::move(old)});
   return e < 0 ? e : theirs.release();
 }
 
-int staged_configs::add(int directory, const std::string& name, unique_fd text, inode live) {
+int staged_configs::add(int directory, const std::string& name, unique_fd text, copied_config was) {
   const locked l(mutex_);
   if (!events_ && !start())
     return impossible;
@@ -105,7 +104,7 @@ int staged_configs::add(int directory, const std::string& name, unique_fd text, 
       return impossible;
     e.text = std::move(text);
     e.name = name;
-    e.live = live;
+    e.was = std::move(was);
     return 0;
   }
   return impossible;
@@ -181,7 +180,7 @@ void staged_configs::put_in_place(entry& e) {
   if (error < 0)
     refused = error == -EFBIG ? "git config: too long" : "git config: could not be read back";
   else
-    replace_config(e.directory.get(), e.name, text, path, e.live, refused);
+    replace_config(e.directory.get(), e.name, text, path, e.was, refused);
   if (!refused.empty())
     sink_((path + '/' + e.name).c_str(), refused.c_str());
 }

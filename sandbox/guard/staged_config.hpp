@@ -12,7 +12,7 @@
 #pragma once
 
 #include "ipc/unique_fd.hpp"
-#include "sandbox/guard/kernel.hpp"
+#include "sandbox/guard/config_file.hpp"
 #include "sandbox/guard/refusal.hpp"
 
 #include <pthread.h>
@@ -39,11 +39,11 @@ private:
     int looks = 0;  // left, after a close was told, for the kernel to count the writer out
     ipc::unique_fd directory, text;
     std::string name;
-    inode live;
+    copied_config was;
   };
 
   bool start(); // the first time; under the mutex
-  int add(int directory, const std::string& name, ipc::unique_fd text, inode live);
+  int add(int directory, const std::string& name, ipc::unique_fd text, copied_config was);
   void put_in_place(entry& e);
   void look(entry& e);
   int milliseconds_to_next_look() const;

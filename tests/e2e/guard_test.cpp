@@ -49,7 +49,7 @@ protected:
   std::vector<std::string> refusals() const {
     std::vector<std::string> out;
     const std::string base = fs::canonical(app).string() + "/";
-    const auto report = json::parse(slurp(home.path() / "report"));
+    const auto report = json::parse(test::read_file(home.path() / "report"));
     for (const auto& r : report["refusedPaths"]) {
       std::string path = r["path"];
       if (path.compare(0, base.size(), base) == 0)
@@ -122,7 +122,7 @@ TEST_F(GuardedExec, ARepositoryIsProtectedFromItsFirstMoment) {
   EXPECT_THAT(refusals(), AllOf(Contains(".git/config: git config: core.fsmonitor"),
                                 Contains(HasSubstr(".git/hooks/pre-commit: ")),
                                 Contains(HasSubstr(".git/commondir: "))));
-  EXPECT_EQ(slurp(app / ".git/config").find("evil"), std::string::npos);
+  EXPECT_EQ(test::read_file(app / ".git/config").find("evil"), std::string::npos);
   const auto later = in_sandbox("git -C . config alias.x '!sh'; git config core.sshCommand sh; "
                                 "git config branch.main.description text && echo harmless");
   EXPECT_EQ(later.out, "harmless\n") << later.err;
@@ -171,7 +171,8 @@ TEST_F(GuardedExec, RepositoriesWorkTreesAndSubmodulesCanBeRemoved) {
     ln -s /x copy/.git/hooks/post-merge && echo made; chmod +x copy/.git/hooks/pre-commit && echo on)sh");
   EXPECT_EQ(r.out, "");
   EXPECT_TRUE(fs::exists(app / "copy/.git/hooks/pre-commit"));
-  EXPECT_EQ(slurp(app / "tree/.git"), "gitdir: " + app.string() + "/.git/worktrees/tree\n");
+  EXPECT_EQ(test::read_file(app / "tree/.git"),
+            "gitdir: " + app.string() + "/.git/worktrees/tree\n");
 }
 
 // The temporary directory is no way around: the same holds there, and again on the way back.
@@ -188,8 +189,8 @@ TEST_F(GuardedExec, RepositoriesFromTheTemporaryDirectory) {
     git -C good log --format=%s; git -C copy config user.name)sh");
   EXPECT_EQ(r.out, "x\nme\n") << r.err;
   for (const char* name : {"good/.git/config", "copy/.git/config"}) {
-    EXPECT_THAT(slurp(app / name), HasSubstr("name = me")) << name;
-    EXPECT_EQ(slurp(app / name).find("evil"), std::string::npos) << name;
+    EXPECT_THAT(test::read_file(app / name), HasSubstr("name = me")) << name;
+    EXPECT_EQ(test::read_file(app / name).find("evil"), std::string::npos) << name;
   }
   EXPECT_THAT(refusals(), Contains("copy/.git/config: git config: core.fsmonitor"));
 }
@@ -225,7 +226,7 @@ c = ctypes.CDLL(None, use_errno=True)
 for name in (b"config", b"config/web"):
   if c.renameat2(-100, name, -100, b"swap", 2) == 0: print("exchanged")' )sh");
   EXPECT_EQ(r.out, "") << r.err;
-  EXPECT_EQ(slurp(app / "config/web/.env"), "secret\n");
+  EXPECT_EQ(test::read_file(app / "config/web/.env"), "secret\n");
   EXPECT_THAT(refusals(),
               AllOf(Contains("config: leads to a protected path: only mkdir, never moved"),
                     Contains("config/web: leads to a protected path: only mkdir, never moved")));
@@ -283,12 +284,13 @@ TEST_F(GuardedExec, TwelveCommandsAtOnce) {
   EXPECT_EQ(raw, 0);
   std::string logs;
   for (int n = 1; n <= 12; ++n)
-    logs += slurp(home.path() / ("out." + std::to_string(n)));
-  EXPECT_EQ(slurp(home.path() / "statuses"), "0\n0\n0\n0\n0\n0\n0\n0\n0\n0\n0\n0\n") << logs;
+    logs += test::read_file(home.path() / ("out." + std::to_string(n)));
+  EXPECT_EQ(test::read_file(home.path() / "statuses"), "0\n0\n0\n0\n0\n0\n0\n0\n0\n0\n0\n0\n")
+      << logs;
   const auto names = host.names();
   for (const char* name : {".env", "secrets"})
     EXPECT_EQ(names.count(name), 0u) << name;
-  EXPECT_EQ(slurp(app / ".git/config").find("evil"), std::string::npos);
+  EXPECT_EQ(test::read_file(app / ".git/config").find("evil"), std::string::npos);
 }
 
 // The processes below `root`, by the names that they give themselves.
@@ -297,9 +299,9 @@ pid_t find_below(pid_t root, const std::string& name) {
     const std::string at = "/proc/" + std::to_string(todo.back());
     const pid_t pid = todo.back();
     todo.pop_back();
-    if (slurp(at + "/comm") == name + "\n")
+    if (test::read_file(at + "/comm") == name + "\n")
       return pid;
-    std::istringstream children(slurp(at + "/task/" + std::to_string(pid) + "/children"));
+    std::istringstream children(test::read_file(at + "/task/" + std::to_string(pid) + "/children"));
     for (pid_t child; children >> child;)
       todo.push_back(child);
   }
@@ -346,7 +348,7 @@ TEST_F(GuardedExec, OnAnOlderKernelTheFallbackIsAtWork) {
                                         "git config core.pager x; ls -d d .git .env");
               EXPECT_THAT(r.out, HasSubstr(".git\nd\n"));
               EXPECT_FALSE(fs::exists(app / ".env"));
-              EXPECT_EQ(slurp(app / ".git/config").find("pager"), std::string::npos);
+              EXPECT_EQ(test::read_file(app / ".git/config").find("pager"), std::string::npos);
               EXPECT_THAT(run("policy -C app").out, HasSubstr("this kernel (before 5.19) lets"));
               const auto all = json::parse(run("policy -C app --json").out);
               EXPECT_EQ(all["createGuard"], true);

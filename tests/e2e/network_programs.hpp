@@ -3,6 +3,7 @@
 #pragma once
 
 #include "tests/support/network_world.hpp"
+#include "tests/support/read_file.hpp"
 
 #include <csignal>
 #include <sys/mount.h>
@@ -69,10 +70,7 @@ protected:
     out.status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
     return out;
   }
-  std::string report_text() {
-    std::ifstream in(directory + "/report");
-    return {std::istreambuf_iterator<char>(in), {}};
-  }
+  std::string report_text() { return read_file(directory + "/report"); }
   // Static files below `root`, with TLS if there is a certificate.
   void serve_files(const std::string& root, int port, bool tls) {
     const std::string program =

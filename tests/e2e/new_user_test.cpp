@@ -58,8 +58,8 @@ TEST_F(NewUser, GetsFromNothingToAnApprovedConnectionAndAFollowedSession) {
 // Otherwise the test above would prove nothing.
 TEST_F(NewUser, UsesWhatHelpAndTheReadmeShow) {
   const auto help = rig->run({"help"}).out;
-  const auto readme = rig->slurp(PIORCH_SOURCE_DIR "/README.md");
-  const auto steps = rig->slurp(script);
+  const auto readme = test::read_file(PIORCH_SOURCE_DIR "/README.md");
+  const auto steps = test::read_file(script);
   const std::regex use("piorch ([a-z-]+)((?: -[-a-z]+)*)");
   std::size_t count = 0;
   for (std::sregex_iterator at(steps.begin(), steps.end(), use), end; at != end; ++at, ++count) {

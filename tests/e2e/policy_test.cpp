@@ -30,10 +30,10 @@ TEST_F(PolicyHolds, CommandLine) {
   const std::string script = "cd '" + home.path().string() +
                              "' && sed 's|-- COMMAND|-- sh ./try|' line >run && "
                              "bash run >out 2>err </dev/null";
-  ASSERT_EQ(std::system(script.c_str()), 0) << slurp(home.path() / "err");
-  EXPECT_EQ(slurp(home.path() / "out"), "src/main.c written\napp ");
-  EXPECT_EQ(slurp(home.path() / "app/.env"), "secret");
-  EXPECT_EQ(slurp(home.path() / "app/it's, \"odd\"\n.key"), "key");
+  ASSERT_EQ(std::system(script.c_str()), 0) << test::read_file(home.path() / "err");
+  EXPECT_EQ(test::read_file(home.path() / "out"), "src/main.c written\napp ");
+  EXPECT_EQ(test::read_file(home.path() / "app/.env"), "secret");
+  EXPECT_EQ(test::read_file(home.path() / "app/it's, \"odd\"\n.key"), "key");
 }
 
 // Each rule with its own word: what is protected cannot be written under piorch exec.

@@ -2,6 +2,7 @@
 // what is left of anything when somebody is killed.
 #include "ipc/client.hpp"
 #include "ipc/start_instance.hpp"
+#include "tests/support/read_file.hpp"
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -91,9 +92,7 @@ protected:
   static int alive(const std::string& mark) {
     int count = 0;
     for (const auto& entry : fs::directory_iterator("/proc")) {
-      std::ifstream file(entry.path() / "cmdline", std::ios::binary);
-      const std::string line((std::istreambuf_iterator<char>(file)), {});
-      count += line.find(mark) != std::string::npos ? 1 : 0;
+      count += test::read_file(entry.path() / "cmdline").find(mark) != std::string::npos ? 1 : 0;
     }
     return count;
   }

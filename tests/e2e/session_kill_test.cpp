@@ -24,7 +24,7 @@ protected:
     return -1;
   }
   static std::string command_line(pid_t pid) {
-    return test::session_rig::slurp("/proc/" + std::to_string(pid) + "/cmdline");
+    return test::read_file("/proc/" + std::to_string(pid) + "/cmdline");
   }
   static bool is_worker(pid_t pid) { // Pi gives itself a title
     const auto line = command_line(pid);
@@ -42,7 +42,7 @@ protected:
     for (pid_t pid = process("sleep"); pid > 1;) {
       if (is(pid))
         return pid;
-      const auto stat = test::session_rig::slurp("/proc/" + std::to_string(pid) + "/stat");
+      const auto stat = test::read_file("/proc/" + std::to_string(pid) + "/stat");
       std::istringstream after_name(stat.substr(std::min(stat.rfind(')') + 2, stat.size())));
       char state = 0;
       pid = -1;

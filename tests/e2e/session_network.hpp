@@ -22,7 +22,7 @@ protected:
     const std::vector<std::string> where{"--address", web};
     outside->in([&] { rig = std::make_unique<session_rig>(where); });
     const auto file = rig->pi.agent_directory() / "models.json";
-    auto models = nlohmann::json::parse(rig->slurp(file));
+    auto models = nlohmann::json::parse(test::read_file(file));
     provider = "model.example.org:" + std::to_string(rig->pi.model_port());
     models["providers"]["scripted"]["baseUrl"] = "http://" + provider + "/v1";
     std::ofstream(file) << models;

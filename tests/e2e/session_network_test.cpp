@@ -63,7 +63,7 @@ TEST_F(SessionNetwork, AProviderThatIsNotAllowedIsNamedWithTheRemedy) {
 TEST_F(SessionNetwork, AProviderThatIsAllowedAndDownIsNamed) {
   allow({"down.example.org"});
   const auto file = rig->pi.agent_directory() / "models.json";
-  auto models = json::parse(rig->slurp(file));
+  auto models = json::parse(test::read_file(file));
   models["providers"]["scripted"]["baseUrl"] = "http://down.example.org:8080/v1";
   std::ofstream(file) << models;
   const auto how = rig->run({"start", "#plain x"});

@@ -334,7 +334,7 @@ TEST_F(Session, AnIdleSessionCostsNoProcessorTime) {
   const auto brokers = [&] {
     std::vector<pid_t> found;
     for (const auto p : rig->everything())
-      if (rig->slurp("/proc/" + std::to_string(p) + "/comm") == "piorch-broker\n")
+      if (test::read_file("/proc/" + std::to_string(p) + "/comm") == "piorch-broker\n")
         found.push_back(p);
     return found;
   };

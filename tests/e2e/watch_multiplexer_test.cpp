@@ -66,7 +66,8 @@ TEST_F(WatchMultiplexer, EverythingAtEightyColumnsWithoutColour) {
   run("touch first");
   run("touch second");
   open("NO_COLOR=1");
-  ASSERT_TRUE(shows("waiting for approval: 2")) << screen();
+  // The first session's worker also has the compile cache made.
+  ASSERT_TRUE(shows("commands: 1, waiting for approval: 2")) << screen();
   ASSERT_TRUE(shows("sleep 1000")) << screen();
   const auto all = screen();
   EXPECT_THAT(all, StartsWith("piorch  live sessions: 1, commands: 1, waiting for approval: 2\n"));
@@ -79,7 +80,6 @@ TEST_F(WatchMultiplexer, EverythingAtEightyColumnsWithoutColour) {
   EXPECT_THAT(line_of("sleep 1000"), HasSubstr("-c1 "));
   EXPECT_THAT(line_of("sleep 1000"), HasSubstr(" running "));
   EXPECT_THAT(line_of("sleep 1000"), HasSubstr("…")) << "cut, not wrapped";
-  EXPECT_EQ(std::count(all.begin(), all.end(), 'x') > 0, true);
   EXPECT_EQ(all.find(std::string(40, 'x')), std::string::npos);
   EXPECT_THAT(screen(true), Not(HasSubstr("\033["))) << "no colour, no bold, no reverse";
 

@@ -1,6 +1,7 @@
 // Git settings that are written directly and not through a lock file: put in place when the
 // writer closes them, if all that they add is harmless. Judged from the host, at the end.
 #include "tests/guard/workspace.hpp"
+#include "tests/support/read_file.hpp"
 
 #include <fstream>
 #include <gmock/gmock.h>
@@ -16,8 +17,7 @@ namespace {
 class GuardDirectWrites : public testing::Test {
 protected:
   std::string text(const char* name = "repo/.git/config") const {
-    std::ifstream in(w.path() / name);
-    return {std::istreambuf_iterator<char>(in), {}};
+    return piorch::test::read_file(w.path() / name);
   }
   workspace::outcome run(const std::string& script) const {
     auto out = w.shell("u() { printf '[user]\\n\\tname = %s\\n' $1; }\n"
@@ -74,6 +74,19 @@ TEST_F(GuardDirectWrites, WhoStillWritesAtTheEndIsHeard) {
   EXPECT_EQ(text(), before + "[user]\n\tname = late\n");
   EXPECT_THAT(run("exec 3>> repo/.git/config; e >&3; sleep 100 &").refusals,
               HasSubstr("core.fsmonitor"));
+}
+
+// The settings are put in place while the copy becomes a repository, which renews them.
+TEST_F(GuardDirectWrites, ACopiedRepositoryHasItsSettings) {
+  const auto out =
+      run("for i in $(seq 100); do mkdir -p copy$i/.git; cp repo/.git/config copy$i/.git; "
+          "cp -r repo/.git/refs copy$i/.git; mkdir copy$i/.git/objects; done");
+  EXPECT_EQ(out.refusals, "");
+  for (int i = 1; i <= 100; ++i) {
+    const auto config = "copy" + std::to_string(i) + "/.git/config";
+    EXPECT_EQ(text(config.c_str()), before) << config;
+    EXPECT_EQ(fs::status(w.path() / config).permissions(), fs::perms(0644)) << config;
+  }
 }
 
 // As a write to a file that has been replaced or removed meanwhile reaches nobody.

@@ -2,6 +2,7 @@
 // files outside, and FIFOs.
 #include "ipc/unique_fd.hpp"
 #include "tests/guard/workspace.hpp"
+#include "tests/support/read_file.hpp"
 
 #include <fcntl.h>
 #include <fstream>
@@ -16,11 +17,6 @@ namespace fs = std::filesystem;
 
 namespace {
 
-std::string text_of(const fs::path& file) {
-  std::ifstream in(file);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-
 void write_text(const fs::path& file, const std::string& text) { std::ofstream(file) << text; }
 
 // Runs `script` after `host` has done its part, while the command already runs.
@@ -29,7 +25,7 @@ workspace::outcome run_around(const workspace& w, const std::function<void()>& h
   for (const char* name : {"ready", "go"})
     ::mkfifo((w.path() / name).c_str(), 0600);
   std::thread side([&] {
-    text_of(w.path() / "ready");
+    piorch::test::read_file(w.path() / "ready");
     host();
     write_text(w.path() / "go", "\n");
   });
@@ -80,7 +76,7 @@ TEST_P(GuardOutside, ProtectedNamesThatTheHostMakesMeanwhile) {
   if (guarded()) {
     EXPECT_EQ(out.output, "readable\nlocked\nfinished\n");
     for (const char* name : {".env", ".vscode/tasks.json", ".pi/settings.json"})
-      EXPECT_EQ(text_of(w.path() / name), "host") << name;
+      EXPECT_EQ(piorch::test::read_file(w.path() / name), "host") << name;
     EXPECT_NE(out.refusals.find(".vscode/tasks.json: protected path"), std::string::npos);
   } else {
     EXPECT_NE(out.output.find("BROKEN"), std::string::npos) << out.output;
@@ -98,12 +94,12 @@ TEST_P(GuardOutside, AFileGivenForReadingIsNotOpenedForWriting) {
     const auto out = w.shell(std::string(script) + "; echo finished", GetParam(), input.get());
     EXPECT_NE(out.output.find("finished"), std::string::npos) << script << out.output;
     if (guarded()) {
-      EXPECT_EQ(text_of(file), "host") << script;
+      EXPECT_EQ(piorch::test::read_file(file), "host") << script;
     }
   }
   const unique_fd input(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
   w.shell("echo evil > /proc/self/fd/0", workspace::guard::off, input.get());
-  EXPECT_EQ(text_of(file), "evil\n") << "the attack is worth nothing";
+  EXPECT_EQ(piorch::test::read_file(file), "evil\n") << "the attack is worth nothing";
 }
 
 TEST_P(GuardOutside, WhatIsOpenForWritingCanBeOpenedOnceMore) {
@@ -113,7 +109,7 @@ TEST_P(GuardOutside, WhatIsOpenForWritingCanBeOpenedOnceMore) {
                            "exec 5<> p; echo own > /dev/fd/5; cat p; echo out > /dev/stderr",
                            GetParam(), both.get());
   EXPECT_EQ(out.output, "good\nown\nout\n");
-  EXPECT_EQ(text_of(file), "good\n");
+  EXPECT_EQ(piorch::test::read_file(file), "good\n");
 }
 
 TEST_P(GuardOutside, FifosOfReadOnlyMounts) {

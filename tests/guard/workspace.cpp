@@ -1,4 +1,5 @@
 #include "tests/guard/workspace.hpp"
+#include "tests/support/read_file.hpp"
 
 #include <cstdio>
 #include <cstdlib>
@@ -16,12 +17,6 @@ namespace piorch::test {
 namespace fs = std::filesystem;
 
 namespace {
-
-std::string text_of(const fs::path& file) {
-  std::ostringstream out;
-  out << std::ifstream(file, std::ios::binary).rdbuf();
-  return out.str();
-}
 
 bool is_name(const fs::path& p) {
   struct stat s {};
@@ -205,9 +200,9 @@ std::string workspace::planted() const {
       found(std::string(name) + " was there");
 
   const auto judge = [&](const fs::path& d) {
-    if (is_name(d / "commondir") && text_of(d / "commondir") != "../..\n")
+    if (is_name(d / "commondir") && test::read_file(d / "commondir") != "../..\n")
       found(d / "commondir");
-    if (text_of(d / "config.worktree").find("planted") != std::string::npos)
+    if (test::read_file(d / "config.worktree").find("planted") != std::string::npos)
       found(d / "config.worktree");
     if (fs::is_symlink(d / ".git"))
       found(d / ".git is a link");
@@ -216,7 +211,7 @@ std::string workspace::planted() const {
     for (const char* old : {"remotes", "branches"})
       if (fs::is_directory(d / old) && !fs::is_empty(d / old))
         found(d / old);
-    const std::string config = text_of(d / "config");
+    const std::string config = test::read_file(d / "config");
     for (const char* word : {"fsmonitor", "hooksPath", "include", "ext::", "alias", "filter"})
       if (config.find(word) != std::string::npos)
         found((d / "config").string() + " has " + word);

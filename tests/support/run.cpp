@@ -1,5 +1,7 @@
 #include "tests/support/run.hpp"
 
+#include "tests/support/read_file.hpp"
+
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
@@ -217,9 +219,7 @@ std::vector<pid_t> processes_with(const std::string& text) {
     const pid_t pid = static_cast<pid_t>(std::atol(e->d_name));
     if (pid <= 0 || pid == ::getpid())
       continue;
-    std::ifstream in("/proc/" + std::string(e->d_name) + "/cmdline", std::ios::binary);
-    const std::string line{std::istreambuf_iterator<char>(in), {}};
-    if (line.find(text) != std::string::npos)
+    if (read_file("/proc/" + std::string(e->d_name) + "/cmdline").find(text) != std::string::npos)
       out.push_back(pid);
   }
   ::closedir(d);

@@ -6,6 +6,7 @@
 #include "ipc/client.hpp"
 #include "ipc/start_instance.hpp"
 #include "tests/support/pi_rig.hpp"
+#include "tests/support/read_file.hpp"
 #include "tests/support/run.hpp"
 
 #include <chrono>
@@ -29,7 +30,7 @@ public:
     for (const char* dir : {"home", "run", "state", "tmp", "out"})
       std::filesystem::create_directory(root() / dir);
     std::filesystem::permissions(root() / "run", std::filesystem::perms::owner_all);
-    auto settings = nlohmann::json::parse(slurp(pi.agent_directory() / "settings.json"));
+    auto settings = nlohmann::json::parse(read_file(pi.agent_directory() / "settings.json"));
     settings["retry"] = {{"baseDelayMs", 20}}; // Pi's own 2, 4 and 8 s are not what is tested
     std::ofstream(pi.agent_directory() / "settings.json") << settings;
     configure(R"({"network": {"allowedLocalPorts": [)" + std::to_string(pi.model_port()) + "]}}");
@@ -45,7 +46,7 @@ public:
     std::filesystem::create_directories(file.parent_path());
     std::ofstream(file) << json << "\n";
   }
-  std::string configuration() const { return slurp(configuration_file()); }
+  std::string configuration() const { return read_file(configuration_file()); }
 
   std::map<std::string, std::string> environment() const {
     auto out = pi.environment();
@@ -100,8 +101,8 @@ public:
       }
     }
     pid_t pid() const { return pid_; }
-    std::string out() const { return slurp(out_); }
-    std::string err() const { return slurp(err_); }
+    std::string out() const { return read_file(out_); }
+    std::string err() const { return read_file(err_); }
     outcome wait() {
       int raw = 0;
       ::waitpid(std::exchange(pid_, -1), &raw, 0);
@@ -186,7 +187,7 @@ public:
     ::kill(pid, signal);
     // Not kill(pid, 0): whoever inherits it may reap it late.
     within(std::chrono::seconds(10),
-           [&] { return slurp("/proc/" + std::to_string(pid) + "/cmdline").empty(); });
+           [&] { return read_file("/proc/" + std::to_string(pid) + "/cmdline").empty(); });
   }
 
   // Processes (not ended ones) whose command line or environment contains `mark`.
@@ -197,7 +198,7 @@ public:
       if (name.find_first_not_of("0123456789") != std::string::npos)
         continue;
       for (const char* file : {"cmdline", "environ"})
-        if (slurp(entry.path() / file).find(mark) != std::string::npos) {
+        if (read_file(entry.path() / file).find(mark) != std::string::npos) {
           found.push_back(std::stoi(name));
           break;
         }
@@ -222,11 +223,6 @@ public:
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
     }
     return true;
-  }
-
-  static std::string slurp(const std::filesystem::path& file) {
-    std::ifstream in(file, std::ios::binary);
-    return {std::istreambuf_iterator<char>(in), {}};
   }
 
   pi_rig pi;

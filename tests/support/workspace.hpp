@@ -2,6 +2,7 @@
 // with something under every kind of protected name.
 #pragma once
 
+#include "tests/support/read_file.hpp"
 #include "tests/support/run.hpp"
 #include "tests/support/temp_dir.hpp"
 
@@ -12,7 +13,6 @@
 
 namespace piorch::test {
 
-std::string read_file(const std::filesystem::path& file);
 // With its parent directories.
 void write_file(const std::filesystem::path& file, const std::string& text);
 

@@ -3,10 +3,10 @@
 #pragma once
 
 #include "tests/config/temp_dir.hpp"
+#include "tests/support/read_file.hpp"
 
 #include <cstdlib>
 #include <gtest/gtest.h>
-#include <iterator>
 #include <string>
 #include <sys/wait.h>
 
@@ -18,11 +18,6 @@ struct outcome {
   std::string err;
 };
 
-inline std::string slurp(const std::filesystem::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-
 class Cli : public testing::Test {
 protected:
   // `words` are shell words after the program's name; `environment` assignments before it.
@@ -32,8 +27,8 @@ protected:
         " '" PIORCH_BUILD_DIR "/bin/piorch' " + words + " 2>err </dev/null " +
         (words.find('>') == std::string::npos ? ">out" : "");
     const int raw = std::system(script.c_str());
-    return {WIFEXITED(raw) ? WEXITSTATUS(raw) : -1, slurp(home.path() / "out"),
-            slurp(home.path() / "err")};
+    return {WIFEXITED(raw) ? WEXITSTATUS(raw) : -1, test::read_file(home.path() / "out"),
+            test::read_file(home.path() / "err")};
   }
 
   config::temp_dir home;

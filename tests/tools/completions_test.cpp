@@ -38,7 +38,7 @@ protected:
                              PIORCH_SOURCE_DIR "/tools/completions/" + file + "' timeout 60 " +
                              shell + " script >out 2>&1 </dev/null";
     EXPECT_NE(std::system(line.c_str()), -1);
-    return slurp(home.path() / "out");
+    return test::read_file(home.path() / "out");
   }
 };
 
@@ -103,7 +103,7 @@ TEST_F(CliCompletions, WrongUse) {
 TEST_F(CliCompletions, ThePrintedScriptsAreTheInstalledOnes) {
   for (const char* shell : {"bash", "zsh", "fish"})
     EXPECT_EQ(run(std::string("completions ") + shell).out,
-              slurp(PIORCH_SOURCE_DIR "/tools/completions/piorch." + std::string(shell)));
+              test::read_file(PIORCH_SOURCE_DIR "/tools/completions/piorch." + std::string(shell)));
 }
 
 TEST_F(CliCompletions, InBash) {

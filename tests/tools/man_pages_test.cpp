@@ -14,7 +14,7 @@ class CliManPages : public Cli {
 protected:
   // The text of a page without its markup.
   static std::string page(const std::string& name) {
-    auto text = slurp(PIORCH_SOURCE_DIR "/docs/man/" + name);
+    auto text = test::read_file(PIORCH_SOURCE_DIR "/docs/man/" + name);
     EXPECT_FALSE(text.empty()) << name;
     text = std::regex_replace(text, std::regex("\\\\f[A-Z]"), "");
     text = std::regex_replace(text, std::regex("\\\\"), "");
@@ -65,7 +65,7 @@ TEST_F(CliManPages, AreWellFormed) {
     const std::string line = "groff -man -ww -z -Tutf8 '" PIORCH_SOURCE_DIR "/docs/man/" +
                              std::string(name) + "' 2>'" + home.path().string() + "/err'";
     EXPECT_EQ(std::system(line.c_str()), 0);
-    EXPECT_EQ(slurp(home.path() / "err"), "");
+    EXPECT_EQ(test::read_file(home.path() / "err"), "");
   }
 }
 
