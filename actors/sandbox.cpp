@@ -31,8 +31,6 @@ step take(pointer self, const broker_handle& owner, const init_said& said,
           std::chrono::milliseconds time_limit) {
   auto& s = state(self);
   switch (said.what.what) {
-    case init_message::up:
-      return s.run.on_up();
     case init_message::listeners:
       tell(self, owner, sandbox_listening{said.fds});
       return step::nothing;

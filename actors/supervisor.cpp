@@ -197,14 +197,15 @@ caf::result<ipc::session_follow_result> supervisor_state::follow(const follow_se
   const auto next = services_.journal->last_seq(*id);
   if (!next)
     return refusal(next.failed());
-  replay({*id, m.params.from, m.follower});
+  if (auto read = replay({*id, m.params.from, m.follower}); !read)
+    return refusal(read.failed()); // else its follower would wait for ever
   return ipc::session_follow_result{*next + 1};
 }
 
-void supervisor_state::replay(const replay_session& m) {
+result<done> supervisor_state::replay(const replay_session& m) {
   auto reader = services_.journal->follow(m.session_id, m.from);
   if (!reader)
-    return; // forgotten meanwhile
+    return std::move(reader).failed();
   auto actor =
       self_->spawn(replay_actor, m.session_id,
                    std::make_shared<orchestration::event_reader>(std::move(*reader)), m.follower);
@@ -214,6 +215,7 @@ void supervisor_state::replay(const replay_session& m) {
                                   [&](const auto& r) { return r.address() == who; }),
                    replays_.end());
   });
+  return done{};
 }
 
 void supervisor_state::unfollow(const unfollow_session& m) {
@@ -287,7 +289,9 @@ void supervisor_state::free_if_gone(const std::string& id) {
 }
 
 void supervisor_state::forget_old() {
-  for (const auto& id : services_.journal->prune(services_.keep, services_.now()))
+  if (!services_.keep)
+    return;
+  for (const auto& id : services_.journal->prune(*services_.keep, services_.now()))
     sessions_.forget(id);
 }
 
@@ -310,7 +314,9 @@ supervisor_type::behavior_type supervisor_actor(supervisor_state::pointer self,
       [=](const stop_all&) { return state(self).stop_everything(); },
       [=](const session_changed& m) { state(self).changed(m); },
       [=](const session_broker& m) { state(self).broker_made(m); },
-      [=](const replay_session& m) { state(self).replay(m); },
+      [=](const replay_session& m) {
+        (void)state(self).replay(m); // forgotten meanwhile: there is nothing more to tell
+      },
   };
 }
 

@@ -47,7 +47,8 @@ struct supervisor_services {
                      const remote_broker_handle&)>
       approval;
   std::shared_ptr<orchestration::journal> journal;
-  orchestration::retention keep;
+  // Nothing: ended sessions are not removed (the settings that say which cannot be understood).
+  std::optional<orchestration::retention> keep;
 };
 
 using supervisor_type =
@@ -77,7 +78,7 @@ public:
 
   void changed(const session_changed& m);
   void broker_made(const session_broker& m);
-  void replay(const replay_session& m);
+  result<done> replay(const replay_session& m);
   live_count live() const { return {slots_.taken()}; }
 
 private:

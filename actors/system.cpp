@@ -4,6 +4,7 @@
 #include "actors/connection.hpp"
 #include "actors/worker_links.hpp"
 #include "actors/worker_supervisor.hpp"
+#include "ipc/instance.hpp"
 #include "sandbox/files.hpp"
 
 #include <boost/asio/post.hpp>
@@ -113,7 +114,7 @@ orchestrator::supervise(const ipc::worker_supervise_params& what, const caf::act
   if (!capability)
     return std::move(capability).failed();
   out.place.capability = *capability;
-  auto links = worker_links::open(io_, options_.runtime_dir + "/workers",
+  auto links = worker_links::open(io_, ipc::workers_directory(options_.runtime_dir),
                                   "pi-" + std::to_string(::getpid()), *capability);
   if (!links)
     return std::move(links).failed();

@@ -136,10 +136,9 @@ supervisor_handle start_supervisor(caf::actor_system& system, broker_starter sta
     return {}; // check_journal said why
   supervisor_services services;
   services.journal = std::make_shared<orchestration::journal>(std::move(*opened));
-  if (const auto settings = config::load_settings(where)) {
-    services.keep.sessions = settings->values.sessions.keep_count;
-    services.keep.age = settings->values.sessions.keep;
-  }
+  if (const auto settings = config::load_settings(where))
+    services.keep = orchestration::retention{settings->values.sessions.keep_count,
+                                             settings->values.sessions.keep};
   services.now = [] {
     return std::chrono::time_point_cast<std::chrono::milliseconds>(
         std::chrono::system_clock::now());

@@ -74,6 +74,10 @@ private:
 result<instance_directory> instance_directory::open(const std::string& path) {
   if (auto made = config::make_private_directory(path); !made)
     return std::move(made).failed();
+  return open_present(path);
+}
+
+result<instance_directory> instance_directory::open_present(const std::string& path) {
   unique_fd fd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   if (!fd)
     return fault("cannot open the directory " + path);
@@ -83,6 +87,14 @@ result<instance_directory> instance_directory::open(const std::string& path) {
   if (st.st_uid != ::geteuid() || (st.st_mode & 077) != 0)
     return error{failure::fault, path + " is not a private directory of this user"};
   return instance_directory(std::move(fd), path);
+}
+
+std::string workers_directory(const std::string& instances) { return instances + "/workers"; }
+
+void sweep_instances(const std::string& instances) noexcept {
+  for (const auto& path : {instances, workers_directory(instances)})
+    if (const auto dir = instance_directory::open_present(path))
+      dir->sweep();
 }
 
 std::string instance_directory::socket_path(const std::string& name) const {

@@ -25,6 +25,7 @@ class instance_directory {
 public:
   // Makes the last component if it is missing and checks what is there.
   static result<instance_directory> open(const std::string& path);
+  static result<instance_directory> open_present(const std::string& path); // makes nothing
 
   int fd() const noexcept { return fd_.get(); }
   const std::string& path() const noexcept { return path_; }
@@ -63,6 +64,12 @@ private:
   unique_fd fd_;
   std::string file_;
 };
+
+// Where the workers of pi-subagents find their supervisor, below the instances' directory.
+std::string workers_directory(const std::string& instances);
+
+// Removes what killed orchestrators have left in both directories. Makes nothing, never fails.
+void sweep_instances(const std::string& instances) noexcept;
 
 // Whether the process at the other end of a connected socket runs as our user.
 result<done> check_peer(int socket);

@@ -15,8 +15,8 @@ namespace piorch::orchestration {
 
 // Bounds for ended sessions (settings: sessions.keepDays, sessions.keepCount).
 struct retention {
-  std::uint64_t sessions = limits::session_keep_count;
-  std::chrono::hours age = limits::session_keep;
+  std::uint64_t sessions = 0;
+  std::chrono::hours age{0};
 };
 
 class journal {

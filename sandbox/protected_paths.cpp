@@ -214,7 +214,7 @@ private:
 bool is_secret_name(const std::string& name, bool directory) {
   if (directory && (name == "secrets" || name == ".secrets"))
     return true;
-  if (name.compare(0, 4, ".env") == 0 && (name.size() == 4 || name[4] == '.')) {
+  if (name.compare(0, 4, ".env") == 0) {
     for (const std::string_view harmless : {".example", ".sample", ".template", ".dist"})
       if (ends_with(name, harmless))
         return false;

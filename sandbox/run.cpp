@@ -17,14 +17,12 @@ constexpr int timed_out_status = 124, not_run_status = 125, not_executable_statu
 
 } // namespace
 
-run::step run::on_up() { return ending_ ? step::kill : step::nothing; }
-
 run::step run::on_started() {
   if (phase_ != phase::starting)
     return step::nothing;
   phase_ = phase::running;
   outcome_.started = true;
-  return ending_ ? step::terminate : step::nothing;
+  return step::nothing;
 }
 
 run::step run::on_exited(int wait_status, std::uint64_t cpu_us, std::uint64_t peak_rss_kib) {
@@ -58,7 +56,8 @@ run::step run::on_end(end_reason why) {
   ending_ = true;
   outcome_.timed_out = why == end_reason::timeout;
   outcome_.cancelled = why == end_reason::cancel;
-  return phase_ == phase::starting ? step::kill : step::terminate;
+  // Also before it was heard that the command runs: it may, and has a right to its last words.
+  return step::terminate;
 }
 
 run::step run::on_grace_over() {

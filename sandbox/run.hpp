@@ -29,7 +29,6 @@ public:
   // After `terminate`, everything is killed when this has passed.
   static constexpr std::chrono::milliseconds grace{500};
 
-  step on_up();
   step on_started();
   step on_exited(int wait_status, std::uint64_t cpu_us, std::uint64_t peak_rss_kib);
   step on_failed(std::uint32_t stage, int error, const std::string& text);

@@ -104,8 +104,7 @@ constexpr const char* a_secret = "secrets of the project";
 constexpr const char* by_git = "through it the host's Git runs programs";
 
 constexpr nested_name nested_names[] = {
-    {any_write, "[.]env$", output, "", a_secret},
-    {any_write, "[.]env[.][^/]*$",
+    {any_write, "[.]env[^/]*$",
      "([.](example|sample|template|dist)|/([.]git|node_modules|dist|build|coverage|[.]next|"
      "[.]turbo|[.]cache|target|vendor)/.*)$",
      "", a_secret},

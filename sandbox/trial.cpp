@@ -52,8 +52,6 @@ public:
 private:
   void take(const init::header& h, const std::string& text) {
     switch (h.what) {
-      case init::message::up:
-        return act(run_.on_up());
       case init::message::started:
         return act(run_.on_started());
       case init::message::exited:

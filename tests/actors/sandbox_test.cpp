@@ -109,6 +109,18 @@ TEST_F(ActorsSandbox, AnEndBeforeTheGraceIsOverNeedsNoKill) {
   EXPECT_EQ(taken(), lines{});
 }
 
+// The command may run, and say so to the world, before its broker hears of it.
+TEST_F(ActorsSandbox, AnEndThatOvertakesTheNewsOfTheStartIsTermToo) {
+  start();
+  tell(broker, end_sandbox{sandbox::end_reason::hangup});
+  run();
+  EXPECT_EQ(taken(), (lines{"terminate"}));
+  says(init_message::started);
+  EXPECT_EQ(taken(), (lines{"started"}));
+  advance(sandbox::run::grace);
+  EXPECT_EQ(taken(), (lines{"kill"}));
+}
+
 TEST_F(ActorsSandbox, SignalsAndStopsPassThrough) {
   start();
   up_and_running();

@@ -406,5 +406,22 @@ TEST_F(Session, StatusWatchesAllOrchestratorsAndWaitsAnyOfThem) {
   EXPECT_NE(how.out.find("\"state\":\"stopped\""), std::string::npos) << how.out;
 }
 
+TEST_F(Session, SettingsThatCannotBeUnderstoodRemoveNothing) {
+  ASSERT_EQ(rig->run({"start", "#plain old"}).out, "old\n");
+  const auto kept = rig->sessions() / sessions().at(0)["id"].get<std::string>();
+  rig->end_orchestrator(SIGTERM);
+  auto document = nlohmann::json::parse(test::read_file(kept / "session.json"));
+  document["endedAt"] = document["updatedAt"] = "2020-01-01T00:00:00.000Z";
+  std::ofstream(kept / "session.json") << document;
+
+  rig->configure(R"({"sessions": {"keepDays": "for ever"}})");
+  rig->run({"status"});
+  EXPECT_TRUE(std::filesystem::exists(kept));
+  rig->end_orchestrator(SIGTERM);
+  rig->configure("{}");
+  rig->run({"status"});
+  EXPECT_FALSE(std::filesystem::exists(kept)) << "older than the default";
+}
+
 } // namespace
 } // namespace piorch

@@ -25,7 +25,7 @@ protected:
   }
   void run(const std::string& command) {
     ipc::command_run_params p;
-    p.id = command;
+    p.id = command.substr(0, 250); // an id is no longer
     p.command = command;
     p.cwd = rig->workspace();
     owner->request(p);

@@ -53,6 +53,15 @@ TEST_F(StatusWatch, AKeyAnswersWhatIsSelectedAndNothingElse) {
   EXPECT_THAT(t.screen(), Not(HasSubstr("\033[1m"))) << "NO_COLOR";
 }
 
+// The view has no room for a long one and sends the person here.
+TEST_F(StatusWatch, TheListShowsACommandForTheHostWhole) {
+  run("touch first " + std::string(3000, 'x') + " last");
+  ids(1);
+  const auto list = rig->run({"approvals"}).out;
+  EXPECT_THAT(list, HasSubstr("run ON THE HOST, outside of the sandbox"));
+  EXPECT_THAT(list, HasSubstr("x last\n"));
+}
+
 TEST_F(StatusWatch, NothingElseComesUnderAKey) {
   run("touch one");
   run("touch two");

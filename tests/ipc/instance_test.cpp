@@ -171,6 +171,24 @@ TEST_F(IpcInstance, PrivateInstancesStandSideBySide) {
   EXPECT_EQ(dir.names(), (std::vector<std::string>{"default", "serve-7", "serve-7-2"}));
 }
 
+TEST_F(IpcInstance, AnybodySweepsAndMakesNothing) {
+  sweep_instances(path);
+  EXPECT_FALSE(fs::exists(path));
+  fs::create_directories(workers_directory(path));
+  for (const auto& each : {path, workers_directory(path)}) {
+    fs::permissions(each, fs::perms::owner_all);
+    std::ofstream(each + "/serve-1.sock");
+  }
+  boost::asio::io_context io;
+  auto dir = open();
+  const auto live = listener::open(io, dir, "serve-2");
+  ASSERT_TRUE(live);
+  std::ofstream(path + "/serve-1.sock");
+  sweep_instances(path);
+  EXPECT_EQ(dir.names(), std::vector<std::string>{"serve-2"});
+  EXPECT_TRUE(fs::is_empty(workers_directory(path)));
+}
+
 TEST_F(IpcInstance, SweepsWhatAKilledInstanceLeft) {
   auto dir = open();
   const pid_t pid = ::fork();

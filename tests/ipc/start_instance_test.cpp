@@ -55,9 +55,9 @@ TEST_F(IpcStartInstance, ReportsOneThatDiesOrBabbles) {
 
 TEST_F(IpcStartInstance, DoesNotWaitForEverAndLeavesNothingBehind) {
   const auto before = std::chrono::steady_clock::now();
-  auto got = start_with("echo $$ > $OUT/pid; exec sleep 1000", 300ms);
+  auto got = start_with("echo $$ > $OUT/pid; exec sleep 1000", 3s);
   ASSERT_FALSE(got);
-  EXPECT_LT(std::chrono::steady_clock::now() - before, 5s);
+  EXPECT_LT(std::chrono::steady_clock::now() - before, 30s);
   std::ifstream file(root + "/pid");
   pid_t pid = 0;
   ASSERT_TRUE(file >> pid);

@@ -121,7 +121,9 @@ TEST_F(SandboxPolicy, NorOneOfTheSystemForWhoMayWriteThere) {
       EXPECT_THAT(refusal(path), HasSubstr("cannot be the workspace: programs and set")) << path;
     else
       EXPECT_EQ(refusal(path), "accepted") << path;
-  EXPECT_EQ(refusal("/usr/src"), "accepted");
+  if (fs::exists("/usr/src")) {
+    EXPECT_EQ(refusal("/usr/src"), "accepted");
+  }
 }
 
 TEST_F(SandboxPolicy, AHomeThatIsTheRootCannotBeHidden) {

@@ -86,12 +86,13 @@ TEST_F(SandboxProtectedPaths, EveryNameOfTheContractExistingOrNot) {
 }
 
 TEST_F(SandboxProtectedPaths, SecretNames) {
-  for (const char* name : {".env", ".env.local", ".env.anything", "server.pem", "a.key", "b.p12",
-                           "c.pfx", ".env.example.local"})
+  for (const char* name :
+       {".env", ".env.local", ".env.anything", ".envrc", ".env-old", ".environment", "server.pem",
+        "a.key", "b.p12", "c.pfx", ".env.example.local"})
     EXPECT_TRUE(is_secret_name(name, false)) << name;
   for (const char* name :
-       {".env.example", ".env.sample", ".env.template", ".env.dist", ".environment", "env", "a.env",
-        ".pem", ".key", "key", "pem", "monkey", "secrets", "a.pem.txt", "a.PEM.md", ""})
+       {".env.example", ".env.sample", ".env.template", ".env.dist", "env", "a.env", ".pem", ".key",
+        "key", "pem", "monkey", "secrets", "a.pem.txt", "a.PEM.md", ""})
     EXPECT_FALSE(is_secret_name(name, false)) << name;
   EXPECT_TRUE(is_secret_name("secrets", true));
   EXPECT_TRUE(is_secret_name(".secrets", true));

@@ -154,20 +154,33 @@ TEST(SandboxSeatbelt, TheDirectoriesAboveStayInPlace) {
 
 TEST(SandboxSeatbelt, NestedNamesAnywhere) {
   const auto p = profile_of(example());
-  for (const char* name :
-       {"/a/.env", "/a/b/c/d/e/.env.local", "/a/.Env.Production", "/a/tls.key", "/x.P12",
-        "/a/b.pfx", "/a/secrets", "/a/secrets/token", "/a/.secrets/x", "/sub/.git/hooks/pre-push",
-        "/sub/.git/config", "/sub/.git/config.worktree", "/.git/modules/m/hooks/x",
-        "/.git/modules/a/b/config", "/.git/worktrees/w/commondir", "/bare/HEAD", "/HEAD", "/head",
-        "/sub/.git/foo/HEAD"})
+  for (const char* name : {"/a/.env",
+                           "/a/b/c/d/e/.env.local",
+                           "/a/.Env.Production",
+                           "/a/.envrc",
+                           "/a/tls.key",
+                           "/x.P12",
+                           "/a/b.pfx",
+                           "/a/secrets",
+                           "/a/secrets/token",
+                           "/a/.secrets/x",
+                           "/sub/.git/hooks/pre-push",
+                           "/sub/.git/config",
+                           "/sub/.git/config.worktree",
+                           "/.git/modules/m/hooks/x",
+                           "/.git/modules/a/b/config",
+                           "/.git/worktrees/w/commondir",
+                           "/bare/HEAD",
+                           "/HEAD",
+                           "/head",
+                           "/sub/.git/foo/HEAD"})
     EXPECT_FALSE(may(p, "file-write-create", ws + name)) << name;
   for (const char* name :
-       {"/a/.env.example", "/.env.sample", "/a/b/.env.template",
-
-        "/a/.envrc", "/a/key", "/a/pem.txt", "/a/.key/x", "/node_modules/m/.env", "/a/dist/x.pem",
-        "/.git/refs/heads/fix.key", "/.git/HEAD", "/.git/logs/HEAD", "/.git/HEAD.lock",
-        "/.git/refs/remotes/origin/HEAD", "/.git/modules/m/HEAD", "/.git/index",
-        "/.git/objects/ab/cdef", "/src/header", "/src/ahead"})
+       {"/a/.env.example", "/.env.sample", "/a/b/.env.template", "/a/key", "/a/pem.txt",
+        "/a/.key/x", "/node_modules/m/.env", "/a/dist/x.pem", "/.git/refs/heads/fix.key",
+        "/.git/HEAD", "/.git/logs/HEAD", "/.git/HEAD.lock", "/.git/refs/remotes/origin/HEAD",
+        "/.git/modules/m/HEAD", "/.git/index", "/.git/objects/ab/cdef", "/src/header",
+        "/src/ahead"})
     EXPECT_TRUE(may(p, "file-write-create", ws + name)) << name;
   EXPECT_TRUE(may(p, "file-write-create", ws + "/components/Head", "DIRECTORY"));
   // A Git directory could be moved to another name and be written there.

@@ -145,7 +145,6 @@ result<done> host_command::start(const sandbox::remote_job& job, const std::arra
         end(sandbox::end_reason::timeout);
     });
   }
-  run_.on_up();
   run_.on_started();
   return done{};
 }

@@ -67,6 +67,12 @@ void link::fail(wire::stage where, int error, const char* what, const char* obje
   ::_exit(125);
 }
 
+bool link::ends_already() const {
+  wire::header h;
+  const auto n = ::recv(fd_, &h, sizeof h, MSG_PEEK | MSG_DONTWAIT);
+  return n == 0 || (n == static_cast<ssize_t>(sizeof h) && h.what == wire::message::terminate);
+}
+
 bool link::receive(wire::header& h, int& fd) const {
   fd = -1;
   alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))];

@@ -20,6 +20,8 @@ public:
   // Tells the broker why nothing was started and ends the process.
   [[noreturn]] void fail(wire::stage where, int error, const char* what,
                          const char* object = "") const;
+  // Is the next message that everything is to end, or is the broker gone?
+  bool ends_already() const;
   // Reads one message; false at end of file. `fd` is -1 or a received descriptor.
   bool receive(wire::header& h, int& fd) const;
 

@@ -55,5 +55,7 @@ int main(int argc, char** argv) {
   open_listeners(todo, to_broker);
   limit_damage(todo);
   drop_capabilities(to_broker, capabilities_for_guard(todo));
+  if (to_broker.ends_already()) // nothing is started only to be ended
+    return 0;
   watch_command(todo, to_broker, start_command(todo, to_broker));
 }

@@ -6,6 +6,7 @@
 #include "config/paths.hpp"
 #include "config/version.hpp"
 #include "ipc/start_instance.hpp"
+#include "sandbox/facilities.hpp"
 #include "sandbox/launch.hpp"
 
 #include <algorithm>
@@ -58,9 +59,13 @@ ipc::initialize_result about_us() {
   about.pid = ::getpid();
   about.platform = "linux";
   const auto bwrap = sandbox::find_bwrap("");
-  about.available = static_cast<bool>(bwrap);
+  const auto guard = sandbox::find_guard_support();
+  about.available = bwrap && guard.error == 0;
   if (!bwrap)
     about.reason = bwrap.failed().text;
+  else if (guard.error != 0)
+    about.reason = std::string("names that do not exist yet cannot be guarded: ") +
+                   sandbox::remedy_for_no_notification(guard.error);
   return about;
 }
 

@@ -35,19 +35,29 @@ std::string left_until(const std::string& expires_at) {
                              : "for no longer";
 }
 
-// Foreign words in it: made safe for a terminal.
+// Foreign words in it: made safe for a terminal. A command for the host is shown whole, however
+// long: whoever allows it allows all of it (contract, section 9).
+std::string what_it_asks(const approval_request& a) {
+  if (a.operation == "execute-host")
+    return "run ON THE HOST, outside of the sandbox";
+  return a.operation == "connect"
+             ? "connect to " + config::printable(a.destination.value_or(""))
+             : config::printable(a.operation + " " + a.destination.value_or(""));
+}
+
+std::string command_of(const approval_request& a) {
+  const bool whole = a.operation == "execute-host";
+  return config::printable(a.command, whole ? 8 * a.command.size() + 8 : 400);
+}
+
 std::string table(const std::vector<approval_request>& all) {
   if (all.empty())
     return "nothing waits for approval\n";
   std::string out;
   for (const auto& a : all) {
-    out += config::printable(a.id, 64) + "  " +
-           (a.operation == "connect"
-                ? "connect to " + config::printable(a.destination.value_or(""))
-                : config::printable(a.operation + " " + a.destination.value_or(""))) +
-           "  (waits " + left_until(a.expires_at) + ")\n    " +
-           (a.session_id ? "task: " : "command: ") + config::printable(a.command, 400) +
-           "\n    in: " + config::printable(a.cwd) + "\n";
+    out += config::printable(a.id, 64) + "  " + what_it_asks(a) + "  (waits " +
+           left_until(a.expires_at) + ")\n    " + (a.session_id ? "task: " : "command: ") +
+           command_of(a) + "\n    in: " + config::printable(a.cwd) + "\n";
     if (a.session_id)
       out += "    session: " +
              config::printable((a.agent_name && !a.agent_name->empty() ? *a.agent_name + " " : "") +

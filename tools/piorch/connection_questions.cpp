@@ -23,9 +23,9 @@ ipc::unique_fd open_terminal() {
   return ipc::unique_fd(::open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
 }
 
-// What does not fit is not shown: a terminal that takes nothing must not stop us.
-void print_to(int fd, const std::string& text) {
-  [[maybe_unused]] const auto n = ::write(fd, text.data(), text.size());
+// What does not fit is not shown: a terminal that takes nothing must not stop us. Was all of it?
+bool print_to(int fd, const std::string& text) {
+  return ::write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size());
 }
 
 std::string who_of(const ipc::approval_request& r) {
@@ -131,9 +131,12 @@ void connection_questions::next() {
 // The name, not a yes: whatever the screen shows, what is typed says what is meant.
 void connection_questions::ask() {
   line_.clear();
-  print_to(tty_.get(), (is_dumb_terminal() ? "" : config::reset_screen) + current_.text);
+  const auto text = (is_dumb_terminal() ? "" : config::reset_screen) + current_.text;
+  bool shown = print_to(tty_.get(), text);
   ::tcflush(tty_.get(), TCIFLUSH); // typed before the question was there
-  print_to(tty_.get(), "        Anything else is no: ");
+  shown = print_to(tty_.get(), "        Anything else is no: ") && shown;
+  if (!shown) // nobody answers what he cannot read
+    answer(false);
 }
 
 void connection_questions::event(nlohmann::json params) {

@@ -1,4 +1,6 @@
 // `piorch`: finds the sub-command and runs it.
+#include "config/paths.hpp"
+#include "ipc/instance.hpp"
 #include "tools/piorch/commands.hpp"
 #include "tools/piorch/exit_status.hpp"
 #include "tools/piorch/output.hpp"
@@ -22,5 +24,8 @@ int main(int argc, char** argv) {
   const arguments args(argv + 2, argv + argc);
   if (wants_help(found->help->options, args))
     return print(help_text(*found->help, colour_wanted(STDOUT_FILENO)));
+  // Contract, section 2: what killed processes have left goes with the next start of any.
+  if (const auto paths = piorch::config::resolve_paths(piorch::config::read_path_inputs()))
+    piorch::ipc::sweep_instances(paths->runtime_dir);
   return found->run(args);
 }

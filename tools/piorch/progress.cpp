@@ -42,8 +42,8 @@ std::string event_text(const json& event) {
   if (type == "toolStart")
     return "$ " + one_line(call_text(event), 200) + "\n";
   if (type == "toolEnd" && orchestration::bool_at(event, "isError"))
-    return "! " + string_at(event, "tool") + ": " + one_line(string_at(event, "output"), 200) +
-           "\n";
+    return "! " + one_line(string_at(event, "tool"), 60) + ": " +
+           one_line(string_at(event, "output"), 200) + "\n";
   if (type == "retry")
     return "! the model will be asked again (" + one_line(string_at(event, "error"), 160) + ")\n";
   if (type == "warning")
