@@ -12,7 +12,7 @@ namespace {
 using namespace std::chrono_literals;
 
 // The contract says a second; the rest is for a machine that is busy with other tests.
-constexpr auto soon = 15s; // a second; the rest is for a busy machine
+constexpr auto soon = 15s;
 
 class SessionKill : public test::session_fixture {
 protected:

@@ -27,7 +27,7 @@ TEST(NpmInstall, SaysWhatAndWhereBeforeItDoes) {
                       "/bin':\"$PATH\" '" PIORCH_SOURCE_DIR "/tools/ci/npm-install' '" + at +
                       "/manifest' '" + at + "/into' 2>'" + at + "/said'";
     const int status = std::system(line.c_str());
-    return std::pair(WEXITSTATUS(status), slurp(home.path() / "said"));
+    return std::pair(WEXITSTATUS(status), test::read_file(home.path() / "said"));
   };
   EXPECT_EQ(install(), std::pair(0, "manifest: installing from npm, into " + at +
                                         "/into (and npm's own cache): @example/agent 1.2.3, helper "
