@@ -88,7 +88,7 @@ async function everything(version: string, config: object) {
   assert.ok(id, first!.text);
   // Resumed, at work, and then waited for.
   await run("resumed", calling(["subagent", { action: "resume", id, message: "JOB-HOLD again" }]));
-  await until(w.begun, "the resumed worker has begun");
+  await until(w.begun, "the resumed worker has begun", 240_000);
   await run("waited for", calling(["subagent_wait", { all: true }]), 1, async () => {
     const from = pi.events.length;
     await pi.event((event) => event.type === "tool_execution_start" && pi.events.indexOf(event) >= from);
@@ -98,7 +98,7 @@ async function everything(version: string, config: object) {
   out["too slow"] = without_turns(out["too slow"] as string);
   rmSync(join(w.rig.workspace, "begun"), { force: true });
   await run("aborted", calling(script(output("JOB-HANG again"))), 1, async () => {
-    await until(w.begun, "the worker has begun");
+    await until(w.begun, "the worker has begun", 240_000);
     pi.send({ type: "abort" });
   });
   // Workers' models: `users` counts what a resumed one remembers.
