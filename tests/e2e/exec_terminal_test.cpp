@@ -114,6 +114,36 @@ TEST_F(E2eExecTerminal, StopAndContinueFromTheShellOutside) {
   EXPECT_EQ(t.end(), 0);
 }
 
+TEST_F(E2eExecTerminal, ControlZAtAQuestionStopsTheJobAndItIsAskedAgainInFront) {
+  constexpr const char* anything_else = "Anything else is no: ";
+  w.configure(R"({"hostIPC": {"mode": "ask", "preflightCommandPrefixes": ["sh -c"]}})");
+  terminal t(w.interactive_shell());
+  t.type("$P exec -- sh -c 'echo 'on'host'; echo \"sta\"tus=$?\n");
+  ASSERT_TRUE(t.sees(anything_else)) << t.screen();
+  t.type("on the\x1a");
+  ASSERT_TRUE(t.sees("Stopped")) << t.screen();
+  ASSERT_TRUE(t.sees("host$ ")) << t.screen();
+  // In the background it stops again at once.
+  t.type("bg; until [ \"$(jobs -s)\" ]; do :; done; echo ag\"\"ain\n");
+  ASSERT_TRUE(t.sees("again")) << t.screen();
+  t.type("fg\n");
+  ASSERT_TRUE(t.sees("ON THE HOST")) << t.screen();
+  ASSERT_TRUE(t.sees(anything_else)) << t.screen();
+  t.type("on the host\n"); // what was typed before does not count
+  EXPECT_TRUE(t.sees("onhost")) << t.screen();
+  ASSERT_TRUE(t.sees("host$ ")) << t.screen();
+
+  t.type("$P exec -- sh -c 'echo br\"\"oken'\n");
+  ASSERT_TRUE(t.sees(anything_else)) << t.screen();
+  t.type("\x1a");
+  ASSERT_TRUE(t.sees("Stopped")) << t.screen();
+  t.type("kill %1\n");
+  EXPECT_TRUE(t.sees("not run: it would run on the host")) << t.screen();
+  t.type("while kill -0 %1 2>/dev/null; do :; done; exit 0\n"); // the terminal is the shell's
+  EXPECT_EQ(t.end(), 0) << t.screen();
+  EXPECT_THAT(t.screen(), testing::Not(HasSubstr("broken")));
+}
+
 TEST_F(E2eExecTerminal, NothingCanBeTypedIntoIt) {
   w.add_helper();
   terminal t(w.exec("./test-helper tiocsti; ./test-helper tiocsti-high"));

@@ -85,6 +85,8 @@ TEST_F(StatusWatch, NothingElseComesUnderAKey) {
   ASSERT_TRUE(t.sees(two[1] + " denied")) << t.screen();
   ids(0);
   EXPECT_FALSE(has_file("one") || has_file("two"));
+  ASSERT_TRUE(t.sees("waiting for approval: 0")) << t.screen();
+  ASSERT_TRUE(t.sees("denied")) << t.screen(); // keys of before are dropped by now
   t.type("\x03");
   EXPECT_EQ(t.end(), 0);
 }
