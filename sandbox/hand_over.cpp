@@ -72,6 +72,19 @@ std::vector<std::string> to_bytes(const json& words) {
   return out;
 }
 
+// Both ends are of one build.
+std::string settings_bytes(const std::optional<termios>& from) {
+  return from ? std::string(reinterpret_cast<const char*>(&*from), sizeof *from) : std::string();
+}
+
+std::optional<termios> settings_from(const std::string& bytes) {
+  termios out{};
+  if (bytes.size() != sizeof out)
+    return std::nullopt;
+  std::memcpy(&out, bytes.data(), sizeof out);
+  return out;
+}
+
 json host_json(std::optional<on_host>& from) {
   if (!from)
     return nullptr;
@@ -116,6 +129,7 @@ result<ipc::unique_fd> send(hand_over& from) {
                {"scratchDirectory", keep(scratch_fd)},
                {"report", keep(from.report)},
                {"terminal", keep(from.terminal)},
+               {"terminalSettings", to_utf8(settings_bytes(from.terminal_settings))},
                {"workspace", to_utf8(from.workspace)},
                {"tempDir", to_utf8(from.temp_dir)},
                {"trustedFile", to_utf8(from.trusted_file)},
@@ -159,6 +173,7 @@ result<hand_over> receive(int fd) {
       scratch::adopt(to_bytes(j.at("scratch").get<std::string>()), take(j, "scratchDirectory"));
   out.report = take(j, "report");
   out.terminal = take(j, "terminal");
+  out.terminal_settings = settings_from(to_bytes(j.at("terminalSettings").get<std::string>()));
   out.workspace = to_bytes(j.at("workspace").get<std::string>());
   out.temp_dir = to_bytes(j.at("tempDir").get<std::string>());
   out.trusted_file = to_bytes(j.at("trustedFile").get<std::string>());

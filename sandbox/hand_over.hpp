@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <termios.h>
 
 namespace piorch::sandbox {
 
@@ -34,8 +35,9 @@ struct hand_over {
   pid_t bwrap = -1; // -1: there is no sandbox, the command asks to run on the host
   ipc::unique_fd channel, diagnostics;
   scratch temp;
-  ipc::unique_fd report;   // of --report, or none
-  ipc::unique_fd terminal; // whose foreground the command has, or none
+  ipc::unique_fd report;                    // of --report, or none
+  ipc::unique_fd terminal;                  // whose foreground the command has, or none
+  std::optional<termios> terminal_settings; // as the caller had them: read before the start
   std::string workspace;
   std::string temp_dir;                    // the host's, to be swept
   std::string trusted_file;                // that was read, or would be

@@ -28,6 +28,8 @@ TEST(SandboxHandOver, ComesOutAsItWentIn) {
   in.time_limit = std::chrono::milliseconds(1234);
   in.begun_us = ~std::uint64_t{0} >> 1;
   in.ask = true;
+  in.terminal_settings.emplace();
+  in.terminal_settings->c_cc[VINTR] = '\xfe';
   in.settings.limits.processes = 77;
   in.settings.network.allowed_local_ports = {3000};
   const std::string path = in.temp.path(), workspace = in.workspace, command = in.command;
@@ -51,6 +53,8 @@ TEST(SandboxHandOver, ComesOutAsItWentIn) {
   EXPECT_EQ(out->time_limit, std::chrono::milliseconds(1234));
   EXPECT_EQ(out->begun_us, ~std::uint64_t{0} >> 1);
   EXPECT_TRUE(out->ask);
+  ASSERT_TRUE(out->terminal_settings);
+  EXPECT_EQ(out->terminal_settings->c_cc[VINTR], cc_t{0xfe});
   EXPECT_EQ(out->settings.limits.processes, 77u);
   EXPECT_THAT(out->settings.network.allowed_local_ports, testing::ElementsAre(3000));
 }

@@ -39,8 +39,7 @@ public:
             [this](std::function<void()> go_on) { hold_command(std::move(go_on)); },
             [this] { release_command(); }),
         patience_(io_) {
-    in_foreground_ = has_settings_ =
-        job_.terminal && ::tcgetattr(job_.terminal.get(), &settings_) == 0;
+    in_foreground_ = job_.terminal && job_.terminal_settings;
     if (is_preflight())
       return;
     host_.emplace(io_, job_, make_front(), make_approver());
@@ -149,8 +148,8 @@ private:
     if (!ours)
       return;
     take_terminal();
-    if (has_settings_)
-      ::tcsetattr(job_.terminal.get(), TCSANOW, &settings_);
+    if (job_.terminal_settings)
+      ::tcsetattr(job_.terminal.get(), TCSANOW, &*job_.terminal_settings);
   }
 
   void take_signal(int number, int code) {
@@ -343,8 +342,6 @@ private:
   std::function<void()> held_; // runs when everything has stopped for a question
   bool holding_ = false;
   bool stopped_before_ = false;
-  termios settings_{}; // of the terminal, as the caller had them
-  bool has_settings_ = false;
   bool in_foreground_ = false;
   int ended_by_ = 0; // the first SIGTERM or SIGHUP to this process
   sandbox::exec_report report_;

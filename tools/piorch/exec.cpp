@@ -131,6 +131,9 @@ int exec_command(const arguments& args) {
   if (retries && !*prefix && (its_stderr = watch_stderr(*next.host)))
     request.stdio[2] = its_stderr.get();
 
+  // The command may have changed them before its broker is up.
+  if (termios was{}; request.terminal >= 0 && ::tcgetattr(request.terminal, &was) == 0)
+    next.terminal_settings = was;
   if (!*prefix) {
     auto started = sandbox::launch(settings, around->policy, request);
     if (!started)
