@@ -1,5 +1,7 @@
 #include "orchestration/external_workers.hpp"
 
+#include "orchestration/file.hpp"
+
 #include <algorithm>
 #include <array>
 #include <csignal>
@@ -13,10 +15,18 @@ using state_type = external_worker::state_type;
 // What somebody who wants a worker to end sends it.
 constexpr std::array stop_signals{SIGTERM, SIGINT, SIGHUP};
 
-bool is_inside(const std::string& path, const std::string& directory) {
-  if (directory.empty() || path.compare(0, directory.size(), directory) != 0)
+// Absolute, without "." and "..".
+bool is_normal(const std::string& path) {
+  if (path.empty() || path[0] != '/')
     return false;
-  return path.size() == directory.size() || directory == "/" || path[directory.size()] == '/';
+  for (std::size_t at = 0; at < path.size();) {
+    const auto end = std::min(path.find('/', at + 1), path.size());
+    const auto name = std::string_view(path).substr(at + 1, end - at - 1);
+    if (name == "." || name == "..")
+      return false;
+    at = end;
+  }
+  return true;
 }
 
 state_type state_of(const external_exit& how) {
@@ -71,6 +81,8 @@ bool external_workers::take_frame_id(const std::string& id) {
 }
 
 bool external_workers::may_work_in(const std::string& cwd) const {
+  if (!is_normal(cwd)) // it is compared as text
+    return false;
   if (is_inside(cwd, project_))
     return true;
   return std::any_of(worktrees_.begin(), worktrees_.end(), [&](const std::string& place) {

@@ -130,4 +130,10 @@ result<done> replace_file(int dir, const std::string& name, std::string_view byt
   return done{};
 }
 
+bool is_inside(std::string_view path, std::string_view directory) {
+  if (directory.empty() || path.substr(0, directory.size()) != directory)
+    return false;
+  return directory == "/" || path.size() == directory.size() || path[directory.size()] == '/';
+}
+
 } // namespace piorch::orchestration

@@ -52,6 +52,9 @@ result<std::string> read_file(int dir, const std::string& name, std::size_t limi
 // Replaces a file as a whole: readers see the old one or the new one.
 result<done> replace_file(int dir, const std::string& name, std::string_view bytes);
 
+// `path` is the directory or below it; as text, both absolute. Nothing is inside "".
+bool is_inside(std::string_view path, std::string_view directory);
+
 // "open events.jsonl: No space left on device", from errno.
 error system_error(const std::string& what);
 

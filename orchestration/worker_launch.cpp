@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <fcntl.h>
 #include <memory>
+#include <set>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -27,12 +28,6 @@ constexpr std::size_t settings_values = 100'000;
 
 std::optional<json> parse_agent_file(std::string_view text) {
   return parse(text, settings_depth, settings_values);
-}
-
-bool is_inside(const std::string& path, const std::string& directory) {
-  if (directory.empty() || path.compare(0, directory.size(), directory) != 0)
-    return false;
-  return directory == "/" || path.size() == directory.size() || path[directory.size()] == '/';
 }
 
 bool is_untrusted(const std::string& path, const std::vector<std::string>& untrusted) {
@@ -119,21 +114,6 @@ bool belongs_to_the_host(std::string_view name) {
   return name.substr(0, 3) == "PI_" || name.substr(0, 3) == "LD_" || name.substr(0, 7) == "PIORCH_";
 }
 
-// The provider that the worker will ask, when the user's files know it; else "". A name
-// they do not know may be part of another provider's model ("anthropic/opus" of a router).
-std::string provider_of(const std::string& model, const agent_settings& user) {
-  std::string name;
-  if (const auto slash = model.find('/'); slash != std::string::npos)
-    name = model.substr(0, slash);
-  else if (const auto settings = parse_agent_file(user.settings_json); model.empty() && settings)
-    name = string_at(*settings, "defaultProvider");
-  const auto auth = parse_agent_file(user.auth_json);
-  const auto models = parse_agent_file(user.models_json);
-  const bool known = (auth && auth->is_object() && auth->contains(name)) ||
-                     (models && member(*models, "providers").contains(name));
-  return known ? name : std::string();
-}
-
 json only(const json& object, const std::string& key) {
   json out = json::object();
   if (object.contains(key))
@@ -143,10 +123,38 @@ json only(const json& object, const std::string& key) {
 
 } // namespace
 
+model_providers providers_for(const std::string& model, const agent_settings& user) {
+  std::set<std::string> in_files;
+  const auto add_keys = [&](const json& object) {
+    if (object.is_object())
+      for (const auto& [key, value] : object.items())
+        in_files.insert(key);
+  };
+  if (const auto auth = parse_agent_file(user.auth_json))
+    add_keys(*auth);
+  if (const auto models = parse_agent_file(user.models_json))
+    add_keys(member(*models, "providers"));
+  const auto settings = parse_agent_file(user.settings_json);
+  const std::string usual = settings ? string_at(*settings, "defaultProvider") : std::string();
+
+  const auto slash = model.find('/');
+  const std::string named = slash != std::string::npos ? model.substr(0, slash)
+                            : model.empty()            ? usual
+                                                       : std::string();
+  if (in_files.count(named) != 0)
+    return {true, {named}};
+  model_providers out{false, std::move(in_files)};
+  for (const auto& one : {named, usual})
+    if (!one.empty())
+      out.names.insert(one);
+  return out;
+}
+
 agent_settings only_provider(agent_settings user, const std::string& model) {
-  const auto provider = provider_of(model, user);
-  if (provider.empty())
+  const auto found = providers_for(model, user);
+  if (!found.certain)
     return user;
+  const std::string& provider = *found.names.begin();
   if (const auto auth = parse_agent_file(user.auth_json); auth && auth->is_object())
     user.auth_json = dump(only(*auth, provider)) + "\n";
   if (auto models = parse_agent_file(user.models_json);

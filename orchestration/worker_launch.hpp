@@ -8,6 +8,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -67,9 +68,17 @@ inline constexpr const char* agent_dir_variable = "PI_CODING_AGENT_DIR";
 result<worker_launch> make_worker_launch(const pi_installation& pi, const agent_settings& user,
                                          const worker_wish& wish);
 
-// What a worker with this model (empty: the default one) needs of them: of auth.json and
-// models.json only its provider, so that what the worker runs finds no other credentials.
-// Unchanged when the provider is not certain.
+// Whom a worker with this model (empty: the default one) may ask. Certain when the user's files
+// know the provider that is named; else any that they know, the default one and the one that is
+// named: it may be a pattern, or part of another provider's model ("anthropic/opus" of a router).
+struct model_providers {
+  bool certain = false;
+  std::set<std::string> names; // one when it is certain
+};
+model_providers providers_for(const std::string& model, const agent_settings& user);
+
+// What such a worker needs of them: of auth.json and models.json only its provider, so that what
+// the worker runs finds no other credentials. Unchanged when the provider is not certain.
 agent_settings only_provider(agent_settings user, const std::string& model);
 
 // Of the user's settings.json only what chooses the model and how it is asked: packages,

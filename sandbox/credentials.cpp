@@ -32,7 +32,11 @@ constexpr std::array names{"aws_profile",
                            "container_host",
                            "bash_env",
                            "env"};
-constexpr std::array prefixes{"piorch_", "bash_func_", "aws_container_"};
+constexpr std::array prefixes{"piorch_", "bash_func_", "aws_container_", "sshpass",
+                              "pgpass",  "mysqlpass",  "ldappass",       "redispass"};
+// Joined with other words, as in APP_DBPASSWORD, CLIENTSECRET and MYTOKEN.
+constexpr std::array parts{"password", "passwd", "passphrase", "secret", "credential"};
+constexpr std::array endings{"token", "apikey", "cliauth"}; // of what is between underscores
 
 template <std::size_t N> bool has(const std::array<const char*, N>& list, std::string_view word) {
   return std::any_of(list.begin(), list.end(), [&](const char* one) { return word == one; });
@@ -40,6 +44,15 @@ template <std::size_t N> bool has(const std::array<const char*, N>& list, std::s
 
 bool starts_with(std::string_view text, std::string_view start) {
   return text.substr(0, start.size()) == start;
+}
+
+bool ends_with(std::string_view text, std::string_view end) {
+  return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
+}
+
+bool is_secret_word(std::string_view word) {
+  return has(words, word) || std::any_of(endings.begin(), endings.end(),
+                                         [&](const char* end) { return ends_with(word, end); });
 }
 
 // scheme://user:password@host is a credential whatever its name.
@@ -81,13 +94,15 @@ bool is_credential(std::string_view name, std::string_view value) {
   const std::string lower = config::lower_case(name);
   for (std::size_t at = 0; at <= lower.size();) {
     const std::size_t end = std::min(lower.find('_', at), lower.size());
-    if (has(words, std::string_view(lower).substr(at, end - at)))
+    if (is_secret_word(std::string_view(lower).substr(at, end - at)))
       return true;
     at = end + 1;
   }
+  if (std::any_of(parts.begin(), parts.end(),
+                  [&](const char* part) { return lower.find(part) != std::string::npos; }))
+    return true;
   if (starts_with(lower, "npm_config_") &&
-      (lower.find("auth") != std::string::npos || lower.find("token") != std::string::npos ||
-       lower.find("password") != std::string::npos))
+      (lower.find("auth") != std::string::npos || lower.find("token") != std::string::npos))
     return true;
   return has(names, lower) ||
          std::any_of(prefixes.begin(), prefixes.end(),
@@ -95,13 +110,15 @@ bool is_credential(std::string_view name, std::string_view value) {
          has_password(value);
 }
 
-std::vector<std::string> variables_of_provider(std::string_view provider,
-                                               std::string_view models_json) {
+kept_variables variables_of_provider(std::string_view provider, std::string_view models_json) {
   if (provider.empty())
     return {};
-  std::vector<std::string> out;
+  kept_variables kept;
+  auto& out = kept.beginnings;
   const auto is = [&](std::string_view start) { return starts_with(provider, start); };
-  if (is("google"))
+  if (is("google-vertex"))
+    out = {"GEMINI_", "GOOGLE_", "GCLOUD_", "CLOUDSDK_"};
+  else if (is("google"))
     out = {"GEMINI_", "GOOGLE_"};
   else if (is("amazon-bedrock"))
     out = {"AWS_"};
@@ -124,18 +141,19 @@ std::vector<std::string> variables_of_provider(std::string_view provider,
   const json key = at(at(at(models, "providers"), std::string(provider)), "apiKey");
   if (key.is_string())
     if (auto name = named_variable(key.get_ref<const std::string&>()); !name.empty())
-      out.push_back(std::move(name));
-  return out;
+      kept.names.push_back(std::move(name));
+  return kept;
 }
 
-void remove_credentials(environment& e, const std::vector<std::string>& kept) {
+void remove_credentials(environment& e, const kept_variables& kept) {
   const auto entries = e.entries();
   for (const std::string& entry : entries) {
     const auto equals = entry.find('=');
     const std::string name = entry.substr(0, equals);
-    const bool keep = std::any_of(kept.begin(), kept.end(), [&](const std::string& k) {
-      return k.back() == '_' ? starts_with(name, k) : name == k;
-    });
+    const bool keep =
+        std::find(kept.names.begin(), kept.names.end(), name) != kept.names.end() ||
+        std::any_of(kept.beginnings.begin(), kept.beginnings.end(),
+                    [&](const std::string& start) { return starts_with(name, start); });
     if (!keep && is_credential(name, std::string_view(entry).substr(equals + 1)))
       e.unset(name);
   }

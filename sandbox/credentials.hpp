@@ -14,12 +14,16 @@ namespace piorch::sandbox {
 
 bool is_credential(std::string_view name, std::string_view value);
 
-// The names, or (ending in '_') beginnings of names, of the variables in which Pi looks for the
-// keys of a provider. `models_json` may name one of its own.
-std::vector<std::string> variables_of_provider(std::string_view provider,
-                                               std::string_view models_json);
+// Whole names, and what names begin with.
+struct kept_variables {
+  std::vector<std::string> names, beginnings;
+};
 
-// Takes out every credential but those that `kept` names.
-void remove_credentials(environment& e, const std::vector<std::string>& kept);
+// Of the variables in which Pi looks for the keys of a provider. `models_json` may name one of its
+// own.
+kept_variables variables_of_provider(std::string_view provider, std::string_view models_json);
+
+// Takes out every credential but those that are kept.
+void remove_credentials(environment& e, const kept_variables& kept);
 
 } // namespace piorch::sandbox

@@ -124,7 +124,9 @@ TEST_F(E2ePiorchPiFiles, CredentialsAndTheCapabilityStayOutside) {
   p.environment["SSH_AUTH_SOCK"] = "/secret-4";
   p.environment["ANTHROPIC_API_KEY"] = "of-the-provider";
   p.environment["MY_TOKEN"] = "kept";
-  p.environment["PIORCH_KEEP_ENV"] = "MY_TOKEN";
+  p.environment["PIORCH_KEEP_ENV"] = "MY_TOKEN,AWS_,"; // names, not beginnings
+  p.environment["AWS_SECRET_ACCESS_KEY"] = "secret-5";
+  p.environment["APP_DBPASSWORD"] = "secret-6";
   p.environment["PI_SUBAGENT_PARENT_CAPABILITY_TOKEN"] = "of-the-run";
   const auto done = run(p);
   EXPECT_THAT(done.out, Not(HasSubstr("secret-")));
@@ -134,6 +136,19 @@ TEST_F(E2ePiorchPiFiles, CredentialsAndTheCapabilityStayOutside) {
        {"ANTHROPIC_API_KEY=of-the-provider", "MY_TOKEN=kept",
         "PI_SUBAGENT_PARENT_CAPABILITY_TOKEN=of-the-run", "PI_OFFLINE=1", "PI_SUBAGENT_PI_BINARY="})
     EXPECT_THAT(done.out, HasSubstr(kept));
+}
+
+// A model of a router's, whose key is in the environment alone.
+TEST_F(E2ePiorchPiFiles, TheKeysOfEachProviderThatMayBeAskedStay) {
+  write_file(rig.agent_dir() / "settings.json", R"({"defaultProvider":"openrouter"})");
+  write_file(rig.agent_dir() / "auth.json", R"({"groq":{"key":"key-g"}})");
+  auto p = rig.worker("env", {"-p", "--model", "anthropic/opus", "Task: x"});
+  p.environment["OPENROUTER_API_KEY"] = "key-r";
+  p.environment["ANTHROPIC_API_KEY"] = "key-a";
+  p.environment["GROQ_API_KEY"] = "key-g";
+  p.environment["OPENAI_API_KEY"] = "secret";
+  EXPECT_THAT(run(p).out, AllOf(HasSubstr("key-r"), HasSubstr("key-a"), HasSubstr("key-g"),
+                                Not(HasSubstr("secret"))));
 }
 
 TEST_F(E2ePiorchPiFiles, OfTheAgentDirectorysCredentialsAWorkerGetsThoseOfItsProvider) {

@@ -37,7 +37,8 @@ TEST_F(OrchestrationExternalWorkers, RunInTheProjectAndInManagedWorktreesOnly) {
   EXPECT_EQ(refusal(worker("3", "/tmp/pi-worktree-run-0")), "");
   EXPECT_EQ(refusal(worker("4", "/tmp/pi-worktree-run-0/sub")), "");
   for (const char* cwd : {"/", "/projects", "/home/u/.ssh", "/tmp", "/tmp/other",
-                          "/tmp/pi-worktree-", "/other/pi-worktree-run-0"})
+                          "/tmp/pi-worktree-", "/other/pi-worktree-run-0", "/project/../etc",
+                          "/project/./sub", "/project/sub/..", "/tmp/pi-worktree-run-0/../x", ""})
     EXPECT_NE(refusal(worker(std::string("x") + cwd, cwd)), "") << cwd;
   EXPECT_EQ(book.active(), 4u);
 }

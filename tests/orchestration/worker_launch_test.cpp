@@ -178,6 +178,27 @@ TEST(WorkerLaunch, OfCredentialsOnlyThoseOfItsProvider) {
   EXPECT_EQ(only_provider(user, "a/x").auth_json, user.auth_json) << "Pi says so itself";
 }
 
+// The same question as above: a worker whose file has a key has its variables, too.
+TEST(WorkerProvider, OnesThatMayBeAsked) {
+  agent_settings user;
+  user.settings_json = R"({"defaultProvider":"router"})";
+  user.auth_json = R"({"a":{"key":"ka"}})";
+  user.models_json = R"({"providers":{"local":{}}})";
+  using names = std::set<std::string>;
+  const auto of = [&](const char* model) { return providers_for(model, user).names; };
+  EXPECT_EQ(of("a/x"), names{"a"});
+  EXPECT_EQ(of("local/x:high"), names{"local"});
+  EXPECT_EQ(of("sonnet"), (names{"a", "local", "router"})) << "a pattern";
+  EXPECT_EQ(of("anthropic/opus"), (names{"a", "anthropic", "local", "router"}))
+      << "it may be the router's";
+  EXPECT_EQ(of(""), (names{"a", "local", "router"})) << "not in the files: Pi may take another";
+  user.auth_json = R"({"router":{}})";
+  EXPECT_EQ(of(""), names{"router"});
+  user.auth_json = user.models_json = user.settings_json = "no JSON";
+  EXPECT_EQ(of("x/y"), names{"x"});
+  EXPECT_EQ(of(""), names{});
+}
+
 TEST(AgentSettings, ReadsWhatIsThere) {
   test::temp_dir tmp;
   std::ofstream(tmp / "settings.json") << "{}";

@@ -23,6 +23,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
+#include <iterator>
 #include <poll.h>
 #include <sys/prctl.h>
 #include <unistd.h>
@@ -56,17 +57,22 @@ bool follow_parent(pid_t parent) {
 }
 
 // What Pi and its tools see: the caller's environment without what is for this program, and
-// without credentials but those of the model's provider.
-environment worker_environment(const environment& given, const std::string& provider,
-                               const std::string& models_json) {
+// without credentials but those of the providers that its model may belong to.
+environment worker_environment(const environment& given, const std::string& model,
+                               const orchestration::agent_settings& files) {
   environment out = given;
   for (const char* name : {pi::socket_variable, pi::capability_variable, pi::readable_variable})
     out.unset(name);
-  auto kept = sandbox::variables_of_provider(provider, models_json);
+  sandbox::kept_variables kept;
+  for (const std::string& provider : orchestration::providers_for(model, files).names) {
+    auto its = sandbox::variables_of_provider(provider, files.models_json);
+    std::move(its.names.begin(), its.names.end(), std::back_inserter(kept.names));
+    std::move(its.beginnings.begin(), its.beginnings.end(), std::back_inserter(kept.beginnings));
+  }
   for (const char* prefix : {"PI_SUBAGENT_", "PI_SUBAGENTS_", "PI_INTERCOM_"})
-    kept.emplace_back(prefix); // tokens of this run's own routes among them
+    kept.beginnings.emplace_back(prefix); // tokens of this run's own routes among them
   for (std::string& name : pi::list(given.value("PIORCH_KEEP_ENV"), ','))
-    kept.push_back(std::move(name));
+    kept.names.push_back(std::move(name));
   sandbox::remove_credentials(out, kept);
   out.set("PI_OFFLINE", "1"); // no look-ups at start, no npm
   return out;
@@ -170,13 +176,12 @@ int run(const std::vector<std::string>& arguments, std::uint64_t begun,
   auto files = orchestration::read_agent_settings(inputs.agent_dir);
   if (!files)
     return refuse(files.failed());
-  const std::string models = files->models_json; // whole: what its provider is called there
+  environment variables = worker_environment(given, worker->model, *files);
   give_credentials(*worker, std::move(*files));
   sandbox::launch_request request;
   request.arguments = *real;
   request.arguments.insert(request.arguments.end(), arguments.begin(), arguments.end());
-  request.variables =
-      worker_environment(given, pi::provider_of(worker->model, inputs.agent_dir), models);
+  request.variables = std::move(variables);
   request.directory = *workspace;
   request.new_session = true;
   request.signal_mask = caller.mask;

@@ -17,7 +17,6 @@ using sandbox::environment;
 
 namespace {
 
-constexpr std::size_t settings_bytes = 4u << 20;
 constexpr std::size_t prefix_words = 16;
 
 error no_pi(const std::string& why) {
@@ -74,20 +73,6 @@ result<std::string> temp_dir_of(const environment& given) {
                                      config::printable(named, 300) +
                                      ", is no absolute path of a directory; set TMPDIR to one"};
   return *real;
-}
-
-std::string provider_of(const std::string& model, const std::string& agent_dir) {
-  if (const auto slash = model.find('/'); slash != std::string::npos)
-    return model.substr(0, slash);
-  const auto text =
-      sandbox::read_small_file(sandbox::join(agent_dir, "settings.json"), settings_bytes);
-  json settings;
-  if (text)
-    ipc::parse_json(*text, settings);
-  if (!settings.is_object() || !settings.contains("defaultProvider") ||
-      !settings["defaultProvider"].is_string())
-    return {};
-  return settings["defaultProvider"].get<std::string>();
 }
 
 std::vector<std::string> list(std::string_view text, char separator) {

@@ -27,9 +27,6 @@ error become(const std::vector<std::string>& real, const std::vector<std::string
 // What os.tmpdir() is for the caller, resolved: pi-subagents computes paths from it.
 result<std::string> temp_dir_of(const sandbox::environment& given);
 
-// Of "provider/model", else the user's default one; may be empty.
-std::string provider_of(const std::string& model, const std::string& agent_dir);
-
 // The parts that are not empty.
 std::vector<std::string> list(std::string_view text, char separator);
 
