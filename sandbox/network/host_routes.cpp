@@ -54,6 +54,20 @@ error cannot_ask() {
 
 } // namespace
 
+bool means_no_route(int error) {
+  switch (error) {
+    case ENETUNREACH:
+    case EHOSTUNREACH: // unreachable
+    case EACCES:       // prohibit
+    case EINVAL:       // blackhole
+    case EOPNOTSUPP:   // this kernel does not have the family: nothing of it can be dialled either
+    case EAFNOSUPPORT:
+      return true;
+    default:
+      return false;
+  }
+}
+
 result<std::vector<ip::address>> on_this_host(const std::vector<ip::address>& candidates) {
   std::vector<ip::address> out;
   const ipc::unique_fd socket(::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE));
@@ -72,8 +86,14 @@ result<std::vector<ip::address>> on_this_host(const std::vector<ip::address>& ca
       return cannot_ask();
     nlmsghdr header;
     std::memcpy(&header, answer.data(), sizeof header);
-    if (header.nlmsg_type == NLMSG_ERROR)
-      continue; // no route
+    if (header.nlmsg_type == NLMSG_ERROR) {
+      nlmsgerr why{};
+      std::memcpy(&why, answer.data() + NLMSG_LENGTH(0), sizeof why);
+      if (means_no_route(-why.error))
+        continue;
+      errno = -why.error;
+      return cannot_ask();
+    }
     rtmsg route;
     std::memcpy(&route, answer.data() + NLMSG_LENGTH(0), sizeof route);
     if (header.nlmsg_type != RTM_NEWROUTE || header.nlmsg_seq != number) {

@@ -18,4 +18,8 @@ namespace piorch::sandbox::network {
 result<std::vector<boost::asio::ip::address>>
 on_this_host(const std::vector<boost::asio::ip::address>& candidates);
 
+// Whether an errno with which the kernel answers the question says that there is no route, or one
+// that leads nowhere.
+bool means_no_route(int error);
+
 } // namespace piorch::sandbox::network

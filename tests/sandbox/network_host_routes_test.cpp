@@ -33,10 +33,26 @@ TEST_F(SandboxNetworkHostRoutes, WhateverTheKernelDeliversToThisHost) {
 
 TEST_F(SandboxNetworkHostRoutes, OthersAreNotWithOrWithoutARoute) {
   host->ip("route add unreachable 198.51.100.0/24");
-  host->ip("route add blackhole 203.0.113.0/24");
+  host->ip("route add blackhole 203.0.113.0/25");
+  host->ip("route add prohibit 203.0.113.128/26");
+  host->ip("route add throw 203.0.113.192/26");
+  host->ip("-6 route add unreachable 2001:db8:1::/48");
+  host->ip("-6 route add blackhole 2001:db8:2::/48");
+  host->ip("-6 route add prohibit 2001:db8:3::/48");
+  host->ip("-6 route add throw 2001:db8:4::/48");
   host->ip("route del default");
-  for (auto a : {"192.0.2.80", "198.51.100.7", "203.0.113.7", "8.8.8.8", "2001:db8::80"})
+  for (auto a : {"192.0.2.80", "198.51.100.7", "203.0.113.7", "203.0.113.129", "203.0.113.200",
+                 "8.8.8.8", "2001:db8::80", "2001:db8:1::1", "2001:db8:2::1", "2001:db8:3::1",
+                 "2001:db8:4::1", "2001:db9::1"})
     EXPECT_FALSE(ours(a)) << a;
+}
+
+// The kernel cannot be made to fail on demand: what its answers mean.
+TEST_F(SandboxNetworkHostRoutes, OnlyThatThereIsNoRouteMeansThat) {
+  for (int no_route : {ENETUNREACH, EHOSTUNREACH, EACCES, EINVAL, EOPNOTSUPP, EAFNOSUPPORT})
+    EXPECT_TRUE(net::means_no_route(no_route)) << no_route;
+  for (int failure : {ENOBUFS, ENOMEM, EPERM, 0})
+    EXPECT_FALSE(net::means_no_route(failure)) << failure;
 }
 
 TEST_F(SandboxNetworkHostRoutes, EachOfManyIsToldApart) {
