@@ -3,8 +3,8 @@
 //
 // Contract: D is an open directory, names are D/config and D/config.lock or those of
 // config.worktree. `path` is D's, for the check of submodules. Functions return 0 or -errno;
-// with -EACCES `refused` says why, for the report. Any thread; may wait 50 ms for another
-// sandbox's guard that is at the same directory.
+// with -EACCES `refused` says why, for the report. Any thread; may wait a second, or longer
+// on a busy machine, for another sandbox's guard that is at the same directory.
 #pragma once
 
 #include "sandbox/guard/kernel.hpp"

@@ -33,7 +33,9 @@ bool operations::is_link(const place& at) {
 }
 
 void prepare_thread(thread_state& t) {
-  ::unshare(CLONE_FS);
+  // With a working directory and a umask that another thread changes nothing is checked.
+  if (::unshare(CLONE_FS) != 0)
+    ::_exit(125);
   t.own_mask = ::umask(0);
   ::umask(t.own_mask);
   t.masks = new (std::nothrow) umask_cache;
@@ -382,6 +384,8 @@ int operations::bind(int socket, std::uint64_t address, std::uint32_t length) {
   place at;
   if (const int e = find_place(c_, AT_FDCWD, path, last_link::keep, false, at); e < 0)
     return e;
+  if (is_plain(at))
+    return is_there(at) ? -EADDRINUSE : refuse(at, only_plain);
   if (const int e = use_callers_mask(); e < 0)
     return e;
   const bool plain = git_name_of(at.name) == git_name::none &&

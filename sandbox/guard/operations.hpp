@@ -112,12 +112,11 @@ private:
   int may_write(int fd);
   // The same for what a magic link leads to, which may be outside of the sandbox.
   int may_write_magic(const place& at, int fd);
-  // Also guarded: below a protected path. Such a name can be there without a mount of its
-  // own, when the host has made it since the command began.
   // As path_of, at a third of the cost: by way of this thread's working directory.
   std::string path_of_directory(int fd) const;
   std::string path_above(int directory) const; // after path_of_directory had none, by its errno
-  // Fills at.path.
+  // Fills at.path. Also guarded: below a protected path. Such a name can be there without a mount
+  // of its own, when the host has made it since the command began.
   hit check(place& at);
   verdict judge(const place& at, deed what, const char*& why) const {
     return guard::judge(at.parent, at.path, at.name, what, why);

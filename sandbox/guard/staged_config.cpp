@@ -46,6 +46,16 @@ int read_all(int fd, std::string& text) {
   return got > config_bytes_at_most ? -EFBIG : 0;
 }
 
+// The file that was just made, unless somebody has used its name or the file meanwhile.
+void remove_empty(int directory, const std::string& name, int fd) {
+  struct stat made {
+  }, there{};
+  if (::fstat(fd, &made) == 0 && made.st_size == 0 &&
+      ::fstatat(directory, name.c_str(), &there, AT_SYMLINK_NOFOLLOW) == 0 &&
+      inode_of(made) == inode_of(there))
+    ::unlinkat(directory, name.c_str(), 0);
+}
+
 bool write_all(int fd, const std::string& text) {
   for (std::size_t at = 0; at < text.size();) {
     const auto n = ::write(fd, text.data() + at, text.size() - at);
@@ -61,12 +71,20 @@ bool write_all(int fd, const std::string& text) {
 int staged_configs::open(int directory, const std::string& name, int flags, mode_t mode) {
   if ((flags & O_ACCMODE) == O_RDONLY) // truncation alone is not told when it ends
     return impossible;
+  unique_fd made;
   if (flags & O_CREAT) {
-    const unique_fd made(::openat(directory, name.c_str(),
-                                  O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode));
+    made.reset(::openat(directory, name.c_str(),
+                        O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode));
     if (!made)
       return -errno;
   }
+  const int fd = open_copy(directory, name, flags);
+  if (fd < 0 && made)
+    remove_empty(directory, name, made.get());
+  return fd;
+}
+
+int staged_configs::open_copy(int directory, const std::string& name, int flags) {
   if (::faccessat(directory, name.c_str(), (flags & O_ACCMODE) == O_WRONLY ? W_OK : R_OK | W_OK,
                   AT_EACCESS | AT_SYMLINK_NOFOLLOW) != 0)
     return -errno;

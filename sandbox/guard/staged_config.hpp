@@ -25,7 +25,8 @@ public:
   staged_configs(int proc, refusal_sink sink) : proc_(proc), sink_(sink) {}
 
   // A descriptor for the caller of D/name opened with `flags`, `impossible` or another -errno.
-  // With O_CREAT the file is made first, empty, with the calling thread's umask.
+  // With O_CREAT the file is made first, empty, with the calling thread's umask; it is gone again
+  // when the call fails.
   static constexpr int impossible = -EUSERS;
   int open(int directory, const std::string& name, int flags, mode_t mode);
 
@@ -42,6 +43,7 @@ private:
     copied_config was;
   };
 
+  int open_copy(int directory, const std::string& name, int flags);
   bool start(); // the first time; under the mutex
   int add(int directory, const std::string& name, ipc::unique_fd text, copied_config was);
   void put_in_place(entry& e);

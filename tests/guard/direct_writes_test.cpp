@@ -137,6 +137,14 @@ TEST_F(GuardDirectWrites, SixteenAtATime) {
   EXPECT_EQ(text(), before);
 }
 
+TEST_F(GuardDirectWrites, WhatIsRefusedLeavesNoEmptyFile) {
+  const auto out = run(R"sh(mkdir new new/.git new/.git/objects new/.git/refs; perl -MFcntl -e '
+    for (1 .. 16) { sysopen(my $f, "repo/.git/config", O_WRONLY | O_APPEND); push @kept, $f }
+    sysopen(my $f, "new/.git/config", O_WRONLY | O_CREAT) or print "new: $!\n"')sh");
+  EXPECT_THAT(out.output, HasSubstr("new: Permission denied\n"));
+  EXPECT_FALSE(fs::exists(w.path() / "new/.git/config"));
+}
+
 TEST_F(GuardDirectWrites, TheFilesOwnPermissionsCount) {
   EXPECT_THAT(run("chmod 400 repo/.git/config; u me >> repo/.git/config; true").output,
               HasSubstr("Permission denied"));

@@ -2,12 +2,25 @@
 // and reads what workers have said: .pi-subagents/, which is there with a directory in it.
 #include "villain.hpp"
 
+#include <sys/socket.h>
+#include <sys/un.h>
+
 namespace villain {
 
 namespace {
 
 const std::string place = ".pi-subagents/artifacts/";
 const std::string report = place + "report.md";
+
+// Reading it is an error, and a reader of the directory takes it for a report.
+void bind_to(const std::string& path) {
+  int pair[2];
+  ::socketpair(AF_UNIX, SOCK_STREAM, 0, pair); // new sockets of this kind there are none
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  std::strncpy(address.sun_path, path.c_str(), sizeof address.sun_path - 1);
+  ::bind(pair[0], reinterpret_cast<sockaddr*>(&address), sizeof address);
+}
 
 void exchange(const char* a, const char* b) {
   ::syscall(SYS_renameat2, AT_FDCWD, a, AT_FDCWD, b, 2);
@@ -107,6 +120,11 @@ void add_plain_attacks(std::vector<attack>& list) {
   add("pipe-moved-in", [](auto&) {
     ::mkfifo("p", 0600);
     ::rename("p", report.c_str());
+  });
+  add("socket", [](auto&) { bind_to(report); });
+  add("socket-from-inside", [](auto&) {
+    ::chdir(place.c_str());
+    bind_to("report.md");
   });
 }
 
