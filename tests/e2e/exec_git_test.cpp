@@ -90,6 +90,16 @@ TEST_F(E2eExecGit, NoConfigurationRunsPrograms) {
   EXPECT_EQ(r.out, "fine\n") << r.err;
 }
 
+TEST_F(E2eExecGit, ALineSaysWhichSettingWasRefused) {
+  const auto r = run(w.exec("git config core.fsmonitor evil; git config core.fsmonitor evil; "
+                            "git config user.name me"));
+  EXPECT_EQ(r.status, 0);
+  const std::string line = "piorch exec: " + (w.project() / ".git/config").string() +
+                           ": refused: git config: core.fsmonitor\n";
+  EXPECT_THAT(r.err, testing::EndsWith(line));
+  EXPECT_EQ(r.err.find(line), r.err.rfind(line)) << "once";
+}
+
 TEST_F(E2eExecGit, WhatLeadsToLinkedWorkTreesCannotBeRedirected) {
   w.host_output({"git", "worktree", "add", "-q", (w.home() / "linked").string()});
   const std::string dir = ".git/worktrees/linked";

@@ -134,6 +134,19 @@ TEST_F(SessionApprovals, ARequestWaitsForWhoeverWatches) {
   EXPECT_THAT(rig->run({"why", id}).out, HasSubstr("whoever was asked left without an answer"));
 }
 
+TEST_F(SessionApprovals, WhatTheTerminalDoesNotShowCannotBeAllowed) {
+  const auto id = start(fetch_later);
+  test::terminal t(piorch({"follow", id}));
+  ASSERT_TRUE(t.sees("$ bash until", 60s)) << t.screen();
+  t.type("\x13"); // Ctrl-S
+  go();
+  EXPECT_THAT(rig->run({"wait", id}).out, HasSubstr("denied"));
+  t.type("\x11"); // Ctrl-Q
+  EXPECT_THAT(t.screen(), Not(HasSubstr("public")));
+  EXPECT_EQ(rig->run({"stop", id}).status, 0);
+  EXPECT_EQ(t.end(), 0);
+}
+
 // What a shell's user does with a job.
 TEST_F(SessionApprovals, AQuestionWaitsInTheBackgroundAndIsAskedAgainInFront) {
   auto shell = piorch({});

@@ -16,9 +16,9 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
-#include <cstring>
 #include <fcntl.h>
 #include <optional>
+#include <set>
 #include <sys/prctl.h>
 #include <termios.h>
 #include <unistd.h>
@@ -135,6 +135,17 @@ private:
       stopped();
   }
 
+  // The command has ended before it stopped for the question: nobody will say that it has.
+  void abandon_question() {
+    if (!std::exchange(holding_, false))
+      return;
+    held_ = nullptr;
+    stopped_before_ = false;
+    prompt_.close();
+    if (relay_)
+      relay_->hold(false);
+  }
+
   void take_terminal() {
     if (job_.terminal)
       ::tcsetpgrp(job_.terminal.get(), ::getpgrp()); // SIGTTOU is blocked
@@ -168,7 +179,8 @@ private:
     } else if (code == SI_KERNEL && holding_) { // Ctrl-C is a no, and the command's as well
       // While it is held: a shell whose child has ended of the refusal would go on.
       deliver(number);
-      prompt_.refuse_all();
+      if (number != SIGWINCH) // the window has another size
+        prompt_.refuse_all();
     } else if (code != SI_KERNEL || !job_.terminal) // the terminal's own reach the command directly
       deliver(number);
   }
@@ -199,6 +211,7 @@ private:
   void ended(const sandbox::exec_report& r) {
     report_ = r;
     over_ = true;
+    abandon_question();
     const auto next = [this] { wants_retry() ? ask_for_host() : leave(report_); };
     if (!relay_)
       return next();
@@ -307,6 +320,7 @@ private:
       std::fprintf(stderr, "piorch exec: %s\n", note.c_str());
     if (!how.problem.empty())
       std::fprintf(stderr, "piorch exec: %s\n", config::printable(how.problem).c_str());
+    tell_refused_settings(report);
     const bool reported = write_report(report);
     if (job_.terminal && (how.signal == SIGINT || how.signal == SIGQUIT)) {
       // Ctrl-C went to the command's process group only. Without the sandbox the
@@ -323,6 +337,16 @@ private:
     const int status = ended_by_ && how.signal ? 128 + ended_by_ : how.exit_code;
     // Not 125, which promises that nothing was executed.
     ::_exit(status == 0 && !reported ? 1 : status);
+  }
+
+  // Git has no word for why.
+  static void tell_refused_settings(const sandbox::exec_report& report) {
+    std::set<std::string> told;
+    for (const auto& [path, rule] : report.refused_paths)
+      if (rule.rfind("git config:", 0) == 0)
+        told.insert(config::printable(path) + ": refused: " + config::printable(rule));
+    for (const std::string& line : told)
+      std::fprintf(stderr, "piorch exec: %s\n", line.c_str());
   }
 
   bool write_report(const sandbox::exec_report& report) {

@@ -36,6 +36,16 @@ constexpr const char* addresses[] = {"SSH_AUTH_SOCK",
                                      "TMUX",
                                      "TMUX_TMPDIR"};
 
+// What sandboxed commands could write: the directory, and the Git work tree around it, of a
+// submodule the outermost one. Not a home that is itself in Git.
+std::string writable_around(const std::string& directory, const std::string& home) {
+  std::string out = directory;
+  for (std::string up = directory; up != "/" && up != home; up = sandbox::parent_of(up))
+    if (sandbox::exists(sandbox::join(up, ".git")))
+      out = up;
+  return out;
+}
+
 // Whoever can write the workspace could put programs there.
 std::string outside(std::string_view path, const std::string& workspace) {
   std::string out;
@@ -83,13 +93,17 @@ std::vector<std::string> host_environment(const sandbox::remote_job& job,
                                           const std::vector<std::string>& own) {
   sandbox::environment out(job.environment);
   const sandbox::environment ours(own);
-  for (const char* name : {"BASH_ENV", "ENV", "LD_PRELOAD", "LD_LIBRARY_PATH", "LD_AUDIT"})
-    out.unset(name);
+  const auto entries = out.entries();
+  for (const std::string& entry : entries)
+    if (const std::string name = entry.substr(0, entry.find('='));
+        name == "BASH_ENV" || name == "ENV" || name.rfind("LD_", 0) == 0)
+      out.unset(name);
   for (const char* name : addresses)
     if (const auto value = ours.value(name); !value.empty())
       out.set_default(name, value);
-  const auto workspace = sandbox::canonical(job.directory).value_or(job.directory);
-  const auto path = outside(out.value("PATH"), workspace);
+  const auto directory = sandbox::canonical(job.directory).value_or(job.directory);
+  const auto home = sandbox::canonical(std::string(ours.value("HOME"))).value_or("/");
+  const auto path = outside(out.value("PATH"), writable_around(directory, home));
   out.set("PATH", path.empty() ? "/usr/bin:/bin" : path);
   return out.entries();
 }

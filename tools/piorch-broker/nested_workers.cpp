@@ -2,6 +2,8 @@
 
 #include "config/text.hpp"
 
+#include <cerrno>
+#include <chrono>
 #include <sys/socket.h>
 
 namespace piorch::broker {
@@ -10,10 +12,11 @@ namespace asio = boost::asio;
 
 namespace {
 constexpr std::size_t name_bytes = 1024;
+constexpr std::chrono::milliseconds no_descriptors_pause{100};
 } // namespace
 
 nested_workers::nested_workers(asio::io_context& io, supervisor_line& supervisor)
-    : io_(io), supervisor_(supervisor), door_(io) {}
+    : io_(io), supervisor_(supervisor), door_(io), pause_(io) {}
 
 void nested_workers::listen(ipc::unique_fd door) {
   if (door_.is_open())
@@ -24,6 +27,7 @@ void nested_workers::listen(ipc::unique_fd door) {
 
 void nested_workers::stop() {
   boost::system::error_code ignored;
+  pause_.cancel();
   door_.close(ignored);
   for (const auto& [number, one] : guests_)
     one.session->shut(std::chrono::milliseconds(0));
@@ -35,9 +39,19 @@ void nested_workers::accept() {
     if (ec)
       return; // stopped
     const int fd = ::accept4(door_.native_handle(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM))
+      return accept_later(); // the waiting connection would wake us at once, for ever
     if (fd >= 0)
       greet(fd);
     accept();
+  });
+}
+
+void nested_workers::accept_later() {
+  pause_.expires_after(no_descriptors_pause);
+  pause_.async_wait([this](boost::system::error_code ec) {
+    if (!ec)
+      accept();
   });
 }
 

@@ -9,6 +9,7 @@
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <map>
 #include <memory>
 #include <string>
@@ -30,6 +31,7 @@ private:
     std::string id; // empty: it has not named itself yet
   };
   void accept();
+  void accept_later();
   void greet(int fd);
   void enter(std::uint64_t number, const ipc::line_buffer::line& line);
   void leave(std::uint64_t number);
@@ -37,6 +39,7 @@ private:
   boost::asio::io_context& io_;
   supervisor_line& supervisor_;
   boost::asio::ip::tcp::acceptor door_;
+  boost::asio::steady_timer pause_;
   std::uint64_t last_ = 0;
   std::map<std::uint64_t, guest> guests_;
 };

@@ -1,6 +1,7 @@
 #include "tools/piorch-broker/sandbox_host.hpp"
 
 #include "config/network_limits.hpp"
+#include "sandbox/caller.hpp"
 #include "sandbox/files.hpp"
 #include "sandbox/scratch.hpp"
 
@@ -18,11 +19,6 @@ constexpr std::size_t max_refused_paths = 100;
 constexpr std::size_t max_diagnostics_bytes = 4096;
 // Commands that end sooner never pay for a cgroup (see memory_group).
 constexpr std::chrono::milliseconds memory_group_after{100};
-
-microseconds monotonic_now() {
-  return std::chrono::duration_cast<microseconds>(
-      std::chrono::steady_clock::now().time_since_epoch());
-}
 
 } // namespace
 
@@ -115,7 +111,7 @@ void sandbox_host::refused(const actors::path_refused& r) {
 }
 
 void sandbox_host::ended(const sandbox::outcome& how) {
-  const microseconds now = monotonic_now();
+  const microseconds now(sandbox::monotonic_us());
   network_.stop();
   memory_timer_.cancel();
   job_.temp.remove();

@@ -105,7 +105,7 @@ void stderr_relay::finish(std::function<void()> done) {
 void stderr_relay::give_up() {
   pending_.clear();
   ended_ = true;
-  writing_ = false;
+  writing_ = held_ = false;
   next();
 }
 

@@ -27,7 +27,6 @@ public:
 
 private:
   void read();
-  void take(std::size_t bytes);
   void write();
   void next();
 

@@ -7,7 +7,6 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
-#include <cstring>
 #include <fcntl.h>
 #include <poll.h>
 #include <unistd.h>
@@ -98,6 +97,7 @@ void terminal_prompt::refuse_all() {
 void terminal_prompt::close() {
   queue_.clear();
   current_ = {};
+  opening_ = false;
   give_back();
 }
 
@@ -144,8 +144,7 @@ void terminal_prompt::ask() {
 void terminal_prompt::show_current() {
   line_.clear();
   take_terminal();
-  const char* kind = std::getenv("TERM");
-  if (kind && *kind && std::strcmp(kind, "dumb") != 0)
+  if (!config::is_dumb_terminal(std::getenv("TERM")))
     print(config::reset_screen);
   // The name, not a yes: whatever the screen shows, what is typed says what is meant.
   const bool shown = print("\npiorch: " + current_.text + "        " + current_.to_allow +

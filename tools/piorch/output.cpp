@@ -1,5 +1,6 @@
 #include "tools/piorch/output.hpp"
 
+#include "config/terminal.hpp"
 #include "config/text.hpp"
 #include "orchestration/report.hpp"
 #include "tools/piorch/exit_status.hpp"
@@ -77,9 +78,6 @@ bool colour_wanted(int fd) {
   return variable("NO_COLOR").empty() && !is_dumb_terminal() && ::isatty(fd) == 1;
 }
 
-bool is_dumb_terminal() {
-  const char* kind = std::getenv("TERM");
-  return !kind || !*kind || std::strcmp(kind, "dumb") == 0;
-}
+bool is_dumb_terminal() { return config::is_dumb_terminal(std::getenv("TERM")); }
 
 } // namespace piorch::cli

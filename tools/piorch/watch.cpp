@@ -257,10 +257,7 @@ private:
 
 } // namespace
 
-bool can_watch_on_terminal() {
-  const char* terminal = std::getenv("TERM");
-  return ::isatty(STDOUT_FILENO) == 1 && terminal && std::string_view(terminal) != "dumb";
-}
+bool can_watch_on_terminal() { return ::isatty(STDOUT_FILENO) == 1 && !is_dumb_terminal(); }
 
 int watch_on_terminal() {
   const auto directory = open_instance_directory();
