@@ -24,6 +24,7 @@ caller_signals block_signals() {
     if (::sigaction(n, nullptr, &now) == 0 && now.sa_handler == SIG_IGN)
       out.ignored |= std::uint64_t{1} << (n - 1);
   }
+  ::signal(SIGCHLD, SIG_DFL); // ignored, it takes the statuses of children away
   return out;
 }
 

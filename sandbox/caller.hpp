@@ -10,7 +10,7 @@ namespace piorch::sandbox {
 // CLOCK_MONOTONIC.
 std::uint64_t monotonic_us();
 
-// The caller's signal state; all signals are blocked afterwards.
+// The caller's signal state; afterwards all signals are blocked and children can be waited for.
 struct caller_signals {
   sigset_t mask;
   std::uint64_t ignored = 0; // bit n-1: signal n

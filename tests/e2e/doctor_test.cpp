@@ -104,6 +104,11 @@ TEST_F(Doctor, InstallationWithoutItsHelpers) {
   EXPECT_THAT(r.out, HasSubstr("FAIL  helpers: piorch-init, piorch-broker missing in "));
 }
 
+TEST_F(Doctor, ACallerThatIgnoresItsChildren) {
+  const auto r = run("doctor", "bash -c 'trap \"\" CHLD; exec \"$@\"' bash");
+  EXPECT_EQ(r.status, 0) << r.out;
+}
+
 // A program in the directory that is asked about is never run, nor believed.
 TEST_F(Doctor, RunsNothingOfTheWorkspace) {
   for (const char* name : {"node", "pi", "bwrap"}) {

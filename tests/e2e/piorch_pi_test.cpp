@@ -93,6 +93,13 @@ TEST_F(E2ePiorchPi, ANestedWorkerIsConfinedByTheSameWallsAndCounts) {
   EXPECT_EQ(registered[1]["agent"], "inner");
 }
 
+// As some supervisors of processes leave it to what they start: then nobody can be waited for.
+TEST_F(E2ePiorchPi, ANestedWorkerOfACallerThatIgnoresItsChildrenEndsToo) {
+  const auto done = run(rig.worker("if [ -z \"$NESTED\" ]; then trap '' CHLD; NESTED=1 exec "
+                                   "\"$PI_SUBAGENT_PI_BINARY\" --nested; fi; exit 5"));
+  EXPECT_EQ(done.status, 5) << done.err;
+}
+
 TEST_F(E2ePiorchPi, AVariableAloneIsNoSandbox) {
   auto p = rig.worker("cat ~/notes.txt");
   p.environment["PIORCH_SANDBOX"] = "1";

@@ -90,6 +90,7 @@ int main(int argc, char** argv) {
   sigaddset(&every, SIGCHLD);
   ::pthread_sigmask(SIG_SETMASK, &every, nullptr);
   ::signal(SIGPIPE, SIG_IGN);
+  ::signal(SIGCHLD, SIG_DFL); // ignored by the caller, children could not be waited for
 
   keep_memory_small();
 

@@ -7,6 +7,7 @@
 #include "tools/piorch/output.hpp"
 
 #include <algorithm>
+#include <csignal>
 #include <unistd.h>
 
 namespace piorch::cli {
@@ -17,6 +18,7 @@ int doctor_command(const arguments& args) {
     return usage_error("doctor", given.failed().text);
   if (!given->words.empty() || !given->rest.empty())
     return usage_error("doctor", "takes no argument");
+  ::signal(SIGCHLD, SIG_DFL); // ignored by the caller, what is tried could not be waited for
   const auto read = config::read_path_inputs();
   const auto paths = config::resolve_paths(read);
   const auto libexec = config::own_libexec_dir();
