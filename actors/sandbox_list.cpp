@@ -101,7 +101,7 @@ caf::result<ipc::command_list_result>
 sandbox_list_state::list(const ipc::command_list_params& what) {
   if (what.after != revision_) {
     if (measure())
-      ++revision_;
+      changed();
     return everything();
   }
   // Nothing runs: nothing to measure either, its start is news by itself.

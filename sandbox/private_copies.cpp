@@ -32,14 +32,16 @@ ipc::unique_fd open_directory(int parent, const char* name) {
       ::openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
 }
 
-bool send_all(int to, int from, std::uint64_t bytes) {
-  while (bytes > 0) {
-    const ssize_t n = ::sendfile(to, from, nullptr, bytes);
+// Takes what was copied off `left`; what stays of it when all went well is what the file has become
+// shorter by.
+bool send_all(int to, int from, std::uint64_t& left) {
+  while (left > 0) {
+    const ssize_t n = ::sendfile(to, from, nullptr, left);
     if (n < 0 && errno == EINTR)
       continue;
     if (n <= 0)
-      return n == 0; // it has become shorter
-    bytes -= static_cast<std::uint64_t>(n);
+      return n == 0;
+    left -= static_cast<std::uint64_t>(n);
   }
   return true;
 }
@@ -89,7 +91,13 @@ private:
     bytes_ += size;
     const ipc::unique_fd out(
         ::openat(to, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
-    return out && send_all(out.get(), in.get(), size) ? 0 : errno;
+    if (!out)
+      return errno;
+    std::uint64_t left = size;
+    const int error = send_all(out.get(), in.get(), left) ? 0 : errno;
+    if (left > 0) // half a file of a cache is worse than none
+      ::unlinkat(to, name, 0);
+    return error;
   }
 
   std::size_t entries_ = 0;
@@ -124,7 +132,8 @@ result<done> copy_file(const private_copy& what, int way, const char* name) {
   if (static_cast<std::uint64_t>(st.st_size) > file_bytes)
     return not_copied(what.from, "it is larger than 16 MiB");
   const ipc::unique_fd out = make_file(way, name);
-  if (!out || !send_all(out.get(), in.get(), static_cast<std::uint64_t>(st.st_size)))
+  auto left = static_cast<std::uint64_t>(st.st_size);
+  if (!out || !send_all(out.get(), in.get(), left))
     return not_copied(what.from, std::strerror(errno));
   return done{};
 }
