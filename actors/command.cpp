@@ -3,15 +3,11 @@
 #include "sandbox/environment.hpp"
 #include "sandbox/remote_job.hpp"
 
-#include <unistd.h>
-
 namespace piorch::actors {
 
 namespace {
 
 constexpr const char* host_question = "host"; // the one that a command asks itself
-
-std::string default_shell() { return ::access("/bin/bash", X_OK) == 0 ? "/bin/bash" : "/bin/sh"; }
 
 std::vector<std::string> entries(const std::optional<ipc::environment>& from) {
   if (!from)
@@ -37,9 +33,10 @@ std::string shown_for_host(const ipc::command_run_params& what) {
 
 sandbox::remote_job job_of(const ipc::command_run_params& what) {
   sandbox::remote_job job;
-  job.arguments = what.command ? std::vector<std::string>{what.shell.value_or(default_shell()),
-                                                          "-c", *what.command}
-                               : what.argv;
+  job.arguments = what.command
+                      ? std::vector<std::string>{what.shell.value_or(sandbox::default_shell()),
+                                                 "-c", *what.command}
+                      : what.argv;
   job.environment = entries(what.env);
   job.directory = what.cwd;
   job.command = shown(what);

@@ -1,5 +1,7 @@
 #include "orchestration/host_access.hpp"
 
+#include "config/text.hpp"
+
 #include <algorithm>
 
 namespace piorch::orchestration {
@@ -12,13 +14,6 @@ constexpr std::string_view blanks = " \t";
 bool is_plain(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
          std::string_view("_-./:=,+@%").find(c) != std::string_view::npos;
-}
-
-std::string in_lower_case(std::string text) {
-  for (char& c : text)
-    if (c >= 'A' && c <= 'Z')
-      c = static_cast<char>(c - 'A' + 'a');
-  return text;
 }
 
 } // namespace
@@ -60,7 +55,7 @@ void socket_refusal::take(std::string_view bytes) {
 }
 
 bool socket_refusal::seen() const {
-  const auto text = in_lower_case(tail_);
+  const auto text = config::lower_case(tail_);
   const auto has = [&](const char* what) { return text.find(what) != std::string::npos; };
   return has("operation not permitted") && (has("socket") || has("connect") || has("ipc"));
 }

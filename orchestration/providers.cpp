@@ -1,6 +1,7 @@
 #include "orchestration/providers.hpp"
 
 #include "config/patterns.hpp"
+#include "config/text.hpp"
 #include "orchestration/json_text.hpp"
 
 #include <nlohmann/json.hpp>
@@ -14,14 +15,6 @@ namespace {
 
 constexpr std::size_t models_depth = 32;
 constexpr std::size_t models_values = 100'000;
-
-std::string lower(std::string_view text) {
-  std::string out(text);
-  for (char& c : out)
-    if (c >= 'A' && c <= 'Z')
-      c = static_cast<char>(c - 'A' + 'a');
-  return out;
-}
 
 // Pi's words when no connection came about (its HTTP client's, in fact).
 bool could_not_connect(std::string_view message) {
@@ -43,7 +36,7 @@ provider_endpoint endpoint_of(std::string_view url) {
   const auto scheme_end = url.find("://");
   if (scheme_end == std::string_view::npos)
     return e;
-  const auto scheme = lower(url.substr(0, scheme_end));
+  const auto scheme = config::lower_case(url.substr(0, scheme_end));
   if (scheme != "http" && scheme != "https")
     return e;
   auto authority = url.substr(scheme_end + 3);
@@ -71,7 +64,7 @@ provider_endpoint endpoint_of(std::string_view url) {
     if (number == 0 || number > 65535)
       return e;
   }
-  e.host = lower(host);
+  e.host = config::lower_case(host);
   e.port = static_cast<std::uint16_t>(number);
   return e;
 }

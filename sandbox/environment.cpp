@@ -85,4 +85,6 @@ void prepare_for_sandbox(environment& e, const std::string& scratch) {
   }
 }
 
+const char* default_shell() { return ::access("/bin/bash", X_OK) == 0 ? "/bin/bash" : "/bin/sh"; }
+
 } // namespace piorch::sandbox

@@ -27,6 +27,9 @@ private:
 // What --clear-env keeps: enough for a program to start and a person to read it.
 environment minimal(const environment& from);
 
+// Of a command that names none: looks what this machine has.
+const char* default_shell();
+
 // Takes out what belongs to piorch itself and adds what the sandbox brings:
 // its temp dir ("" when there is none), caches below it, the proxy.
 void prepare_for_sandbox(environment& e, const std::string& scratch);

@@ -105,18 +105,9 @@ std::vector<std::string> missing_in(const std::string& directory,
   return out;
 }
 
-bool is_there(const std::string& path) {
-  struct stat st {};
-  return ::lstat(path.c_str(), &st) == 0;
-}
-
-std::string parent_of(const std::string& path) {
-  return path.substr(0, std::max<std::size_t>(path.rfind('/'), 1));
-}
-
 // Missing directories above it included.
 bool can_be_made(std::string path) {
-  while (!is_there(path) && path != "/")
+  while (!exists(path) && path != "/")
     path = parent_of(path);
   struct stat st {};
   return ::stat(path.c_str(), &st) == 0 && S_ISDIR(st.st_mode) &&
@@ -128,8 +119,8 @@ machine_facts::directory private_directory(const std::string& path, const char* 
   d.path = path;
   if (const auto made = config::make_private_directory(path, variable); !made) {
     d.error = made.failed().text;
-    d.absent = !is_there(path);
-    if (d.absent && !is_there(parent_of(path)) && can_be_made(parent_of(path)))
+    d.absent = !exists(path);
+    if (d.absent && !exists(parent_of(path)) && can_be_made(parent_of(path)))
       d.absent_parent = parent_of(path);
   }
   return d;

@@ -41,10 +41,7 @@ sandbox::environment make_environment(const exec_options& o) {
 std::vector<std::string> make_arguments(const exec_options& o) {
   if (!o.command_string)
     return o.argv;
-  std::string shell = o.shell;
-  if (shell.empty())
-    shell = ::access("/bin/bash", X_OK) == 0 ? "/bin/bash" : "/bin/sh";
-  return {shell, "-c", *o.command_string};
+  return {o.shell.empty() ? sandbox::default_shell() : o.shell, "-c", *o.command_string};
 }
 
 // One line for people; what a person approves, complete and as a shell would read it.
