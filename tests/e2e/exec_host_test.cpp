@@ -251,6 +251,43 @@ TEST_F(E2eExecHost, StopContinueAndInterrupt) {
   EXPECT_EQ(t.end(), 0) << t.screen();
 }
 
+TEST_F(E2eExecHost, ItsStatusArrivesAlsoWhenTheCallerIgnoresItsChildren) {
+  auto p = w.interactive_shell();
+  p.argv = {"bash", "-c", "trap '' CHLD; exec $P exec -- sh -c 'exit 7'"};
+  terminal t(p);
+  ASSERT_TRUE(t.sees(anything_else)) << t.screen();
+  t.type("on the host\n");
+  EXPECT_EQ(t.end(), 7) << t.screen();
+}
+
+TEST_F(E2eExecHost, AnotherSizeOfTheWindowIsNoAnswer) {
+  terminal t(w.piorch({"exec", "--", "sh", "-c", "echo a\"\"nswered"}));
+  ASSERT_TRUE(t.sees(anything_else)) << t.screen();
+  t.resize(30, 100);
+  t.type("on the host\n");
+  EXPECT_TRUE(t.sees("answered")) << t.screen();
+  EXPECT_EQ(t.end(), 0);
+}
+
+// Below the project, whose other directories a sandboxed command can write.
+TEST_F(E2eExecHost, NothingOfTheWorkTreeIsInItsWay) {
+  for (const char* name : {"bin", "sub/bin"})
+    std::filesystem::create_directories(w.project() / name);
+  std::filesystem::create_directories(w.top() / "own");
+  std::filesystem::create_directory_symlink(w.project() / "bin", w.top() / "linked");
+  auto p = w.piorch({"exec", "-C", w.project() / "sub", "--", "sh", "-c",
+                     "echo \"path=$PATH, ld=$LD_BIND_NOT.\""});
+  const std::string project = w.project(), top = w.top();
+  p.environment["PATH"] =
+      project + "/bin:" + project + "/sub/bin:" + top + "/linked:" + top + "/own:.:/usr/bin:/bin";
+  p.environment["LD_BIND_NOT"] = "1";
+  terminal t(p, 24, 500);
+  ASSERT_TRUE(t.sees(anything_else)) << t.screen();
+  t.type("on the host\n");
+  EXPECT_TRUE(t.sees("path=" + top + "/own:/usr/bin:/bin, ld=.")) << t.screen();
+  EXPECT_EQ(t.end(), 0);
+}
+
 TEST_F(E2eExecHost, WhatItStartedEndsWithIt) {
   const std::string mark = "1000." + std::to_string(::getpid());
   for (const bool killed : {true, false}) {
