@@ -55,8 +55,9 @@ std::vector<std::string> words_of(const std::string& command) {
 
 // Settings that are not harmless to change and yet neither run nor include what they name.
 bool names_data(const config_entry& e) {
-  for (const char* key : {"worktree", "excludesfile", "attributesfile", "template", "file",
-                          "ignorerevsfile", "allowedsignersfile", "revocationfile"})
+  for (const char* key :
+       {"worktree", "excludesfile", "attributesfile", "template", "file", "ignorerevsfile",
+        "allowedsignersfile", "revocationfile", "signingkey", "partialclonefilter"})
     if (e.key == key)
       return true;
   return e.section == "alias" && e.value.rfind("!", 0) != 0;

@@ -35,6 +35,7 @@ constexpr std::array fixed_names{
     fixed_name{".pi/extensions", by_pi},
     fixed_name{".pi/skills", by_pi},
     fixed_name{".pi/prompts", by_pi},
+    fixed_name{".pi/commands", by_pi}, // Pi renames it to prompts when it starts
     fixed_name{".pi/themes", by_pi},
     fixed_name{".pi/agents", by_pi},
     fixed_name{".pi/chains", by_pi},

@@ -1,6 +1,7 @@
 #include "sandbox/guard/config_file.hpp"
 
 #include "ipc/unique_fd.hpp"
+#include "sandbox/guard/git_dir.hpp"
 #include "sandbox/guard/git_keys.hpp"
 
 #include <ctime>
@@ -72,9 +73,11 @@ int make_file(int directory, const char* name, const std::string& text, const st
 }
 
 // Is the change from D/`config` to the text one that may be made? 0, or -EACCES and `refused`.
-int check_change(const std::string& old, const std::string& fresh, const std::string& path,
-                 std::string& refused) {
-  const std::string key = first_refused(old, fresh, path);
+int check_change(const std::string& old, const std::string& fresh, const std::string& config,
+                 const std::string& path, std::string& refused) {
+  const bool of_work_tree = git_name_of(config) == git_name::worktree_config;
+  const std::string key = first_refused(
+      old, fresh, path, of_work_tree ? settings_of::work_tree : settings_of::repository);
   if (!key.empty())
     refused = "git config: " + key;
   return key.empty() ? 0 : -EACCES;
@@ -109,7 +112,7 @@ int publish(int directory, const char* lock, const char* config, const std::stri
   e = read_config(directory, config, old, old_state);
   if (e < 0 && e != -ENOENT)
     return e;
-  if (e = check_change(old, fresh, path, refused); e < 0)
+  if (e = check_change(old, fresh, config, path, refused); e < 0)
     return e;
   refused.clear();
   // Nobody makes the lock file meanwhile, and nobody else has it open from now on.
@@ -135,7 +138,7 @@ int replace_config(int directory, const std::string& config, const std::string& 
   if (!is_there() || !(inode_of(state) == was.file || old == was.text) || old == text)
     return 0;
   int e = 0;
-  if (e = check_change(old, text, path, refused); e < 0)
+  if (e = check_change(old, text, config, path, refused); e < 0)
     return e;
   if (e = renew_config(directory, config, text, state); e < 0)
     refused = not_written;

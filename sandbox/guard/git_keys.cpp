@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <initializer_list>
+#include <set>
 
 namespace piorch::sandbox::guard {
 
@@ -48,7 +49,6 @@ bool is_core(std::string_view key) {
                      "repositoryformatversion",
                      "restrictinheritedhandles",
                      "safecrlf",
-                     "sharedrepository",
                      "sparsecheckout",
                      "sparsecheckoutcone",
                      "splitindex",
@@ -59,10 +59,14 @@ bool is_core(std::string_view key) {
                      "whitespace"});
 }
 
-// transport::address makes Git run git-remote-transport, wherever it takes the name of a
-// remote too.
+// transport::address, and transport://address of a transport that Git does not have built in,
+// make Git run git-remote-transport, wherever it takes the name of a remote too.
 bool is_plain_url(std::string_view url) {
   if (!url.empty() && url.front() == '-')
+    return false;
+  const auto scheme = url.substr(0, url.find("://"));
+  if (scheme.size() < url.size() && scheme.find('/') == std::string_view::npos &&
+      !among(scheme, {"http", "https", "ssh", "git", "git+ssh", "ssh+git", "file"}))
     return false;
   const auto colon = url.find("::");
   if (colon == std::string_view::npos)
@@ -119,8 +123,7 @@ bool is_remote(const config_entry& e) {
   if (among(e.key, {"url", "pushurl"}))
     return is_plain_url(e.value);
   return among(e.key, {"fetch", "push", "tagopt", "prune", "prunetags", "mirror",
-                       "skipdefaultupdate", "skipfetchall", "promisor", "partialclonefilter",
-                       "followremotehead", "gh-resolved"});
+                       "skipdefaultupdate", "skipfetchall", "followremotehead", "gh-resolved"});
 }
 
 bool is_submodule(const config_entry& e) {
@@ -146,10 +149,11 @@ bool is_diff(const config_entry& e) {
 }
 
 // Newer versions of Git put keys like gc.recentObjectsHook even into harmless sections.
+// Signing, and checking a signature, starts gpg or ssh-keygen.
 bool sounds_dangerous(std::string_view key) {
   for (std::string_view word :
        {"hook", "command", "cmd", "program", "path", "file", "driver", "editor", "pager",
-        "external", "helper", "exec", "skiplist", "uri", "tool", "mergeoptions"})
+        "external", "helper", "exec", "skiplist", "uri", "tool", "mergeoptions", "sign"})
     if (key.find(word) != std::string_view::npos)
       return true;
   return false;
@@ -180,25 +184,23 @@ bool is_harmless(const config_entry& e, std::string_view git_dir) {
   if (section == "diff")
     return is_diff(e);
   if (section == "extensions") // worktreeconfig makes Git read another file
-    return (key != "partialclone" || is_plain_url(e.value)) &&
-           among(key, {"compatobjectformat", "noop", "noop-v1", "objectformat", "partialclone",
-                       "preciousobjects", "refstorage", "relativeworktrees"});
+    return among(key, {"compatobjectformat", "noop", "noop-v1", "objectformat", "preciousobjects",
+                       "refstorage", "relativeworktrees"});
   if (section == "merge")
     return e.subsection.empty() &&
            among(key, {"autostash", "conflictstyle", "directoryrenames", "ff", "log", "renamelimit",
-                       "renames", "renormalize", "stat", "suppressdest", "verbosity",
-                       "verifysignatures"});
+                       "renames", "renormalize", "stat", "suppressdest", "verbosity"});
   if (section == "pull")
     return among(key, {"ff", "rebase"});
   if (section == "push")
-    return among(key, {"autosetupremote", "default", "followtags", "gpgsign", "negotiate",
-                       "recursesubmodules", "useforceifincludes"});
+    return among(key, {"autosetupremote", "default", "followtags", "negotiate", "recursesubmodules",
+                       "useforceifincludes"});
   if (section == "rebase")
     return among(key, {"abbreviatecommands", "autosquash", "autostash", "forkpoint",
                        "missingcommitscheck", "rebasemerges", "reschedulefailedexec", "stat",
                        "updaterefs"});
   if (section == "commit")
-    return among(key, {"cleanup", "gpgsign", "status", "verbose"});
+    return among(key, {"cleanup", "status", "verbose"});
   if (section == "receive" || section == "transfer")
     return among(key, {"advertiseatomic", "advertisepushoptions", "autogc", "denycurrentbranch",
                        "denydeletecurrent", "denydeletes", "denynonfastforwards", "fsckobjects",
@@ -232,16 +234,33 @@ std::vector<const config_entry*> all_of_key(const std::vector<config_entry>& lis
   return out;
 }
 
+// Where Git gets objects from that are not there, without being asked to fetch.
+std::set<std::string_view> promisors(const std::vector<config_entry>& list) {
+  std::set<std::string_view> out;
+  for (const auto& e : list)
+    if (e.section == "remote" && among(e.key, {"promisor", "partialclonefilter"}))
+      out.insert(e.subsection);
+    else if (e.section == "extensions" && e.key == "partialclone")
+      out.insert(e.value);
+  return out;
+}
+
 } // namespace
 
-std::string first_refused(std::string_view old, std::string_view fresh, std::string_view git_dir) {
+std::string first_refused(std::string_view old, std::string_view fresh, std::string_view git_dir,
+                          settings_of what) {
   std::vector<config_entry> before, after;
   if (!parse_config(fresh, after))
     return "(unreadable)";
   if (!parse_config(old, before))
     before.clear();
+  const auto unasked = promisors(after); // new ones are refused, as is any change of one
+  const auto keeps_address = [&](const config_entry& e) {
+    return e.section == "remote" && e.key == "url" &&
+           (what == settings_of::work_tree || unasked.count(e.subsection) != 0);
+  };
   for (const auto& e : after) {
-    if (is_harmless(e, git_dir))
+    if (is_harmless(e, git_dir) && !keeps_address(e))
       continue;
     const auto was = all_of_key(before, e), is = all_of_key(after, e);
     const bool unchanged = std::equal(was.begin(), was.end(), is.begin(), is.end(),
@@ -251,6 +270,9 @@ std::string first_refused(std::string_view old, std::string_view fresh, std::str
     if (!unchanged)
       return e.name();
   }
+  for (const auto& e : before) // without an address the name of the remote is one
+    if (keeps_address(e) && all_of_key(after, e).empty())
+      return e.name();
   return {};
 }
 

@@ -74,7 +74,7 @@ TEST_F(GuardedExec, AbsentNamesCannotComeIntoBeing) {
     echo x > own; mkdir empty
     try sh -c 'echo x > .env'; try mkdir secrets; try ln -s own .bashrc; try ln own .zshrc
     try mv own .profile; try cp own .mcp.json; try mkfifo .ripgreprc; try mv empty .vscode
-    mkdir .pi; try sh -c 'echo {} > .pi/settings.json'; try mkdir .pi/extensions
+    mkdir .pi; try sh -c 'echo {} > .pi/settings.json'; try mkdir .pi/extensions; try mkdir .pi/commands
     try mv .pi pi; try ln -s src .agents; try sh -c 'echo x > .ENV'
     cd src; try sh -c 'echo x > ../.env'; try touch "$OLDPWD/./src//../.env.local"
     LC_ALL=C sh -c 'echo x > ../.env' )sh");
@@ -91,7 +91,7 @@ TEST_F(GuardedExec, AbsentNamesCannotComeIntoBeing) {
         ".zshrc: protected path", ".profile: protected path", ".mcp.json: protected path",
         ".ripgreprc: protected path", ".vscode: protected path",
         ".pi/settings.json: protected path", ".pi/extensions: protected path",
-        ".ENV: protected path", ".env.local: protected path",
+        ".pi/commands: protected path", ".ENV: protected path", ".env.local: protected path",
         ".pi: leads to a protected path: only mkdir, never moved", ".agents: protected path"})
     EXPECT_THAT(refused, Contains(line));
 }
@@ -143,6 +143,34 @@ TEST_F(GuardedExec, GitWorks) {
   expect_works(R"sh(
     git -C copy remote remove origin; git branch -D topic -q; mkdir outer; cd outer; git init -q
     git -c protocol.file.allow=always clone -q ../copy library; git -C library config user.name me)sh");
+}
+
+// The host's Git would fetch what is missing, past the rules of the network, from any address.
+TEST_F(GuardedExec, TheHostsGitIsNotMadeToFetchWhatIsMissing) {
+  const auto r = in_sandbox(R"sh(
+    git init -q; git config uploadpack.allowFilter true 2>/dev/null; echo a > a; git add a; git commit -qm a
+    git remote add o "$PWD/elsewhere"; git config remote.o.promisor true && echo planted
+    git config extensions.partialClone o && echo planted
+    git clone -q --filter=blob:none "file://$PWD" copy && echo planted; git clone -q . other && echo cloned)sh");
+  EXPECT_EQ(r.out, "cloned\n") << r.err;
+  EXPECT_THAT(refusals(), AllOf(Contains(".git/config: git config: remote.o.promisor"),
+                                Contains(".git/config: git config: extensions.partialclone"),
+                                Contains("copy/.git/config: git config: remote.origin.promisor")));
+
+  // A partial clone of the host's is worked with, but its remote stays where it was.
+  home.write("app/other/.git/config", test::read_file(app / "other/.git/config") +
+                                          "[remote \"origin\"]\n\tpromisor = true\n"
+                                          "[extensions]\n\tworktreeConfig = true\n");
+  const auto later = in_sandbox(R"sh(
+    cd other; git remote set-url origin https://example.org/x && echo planted
+    git config --worktree remote.origin.url https://example.org/x && echo planted
+    git config --unset remote.origin.url && echo planted
+    git config user.name me && git remote add up https://example.org/y && echo worked
+    git remote remove origin && echo removed)sh");
+  EXPECT_EQ(later.out, "worked\nremoved\n") << later.err;
+  EXPECT_THAT(refusals(),
+              AllOf(Contains("other/.git/config: git config: remote.origin.url"),
+                    Contains("other/.git/config.worktree: git config: remote.origin.url")));
 }
 
 // What one command has made, the next one can remove: nothing of it is mounted.

@@ -212,7 +212,8 @@ std::string workspace::planted() const {
       if (fs::is_directory(d / old) && !fs::is_empty(d / old))
         found(d / old);
     const std::string config = test::read_file(d / "config");
-    for (const char* word : {"fsmonitor", "hooksPath", "include", "ext::", "alias", "filter"})
+    for (const char* word : {"fsmonitor", "hooksPath", "include", "ext:", "foo:", "alias", "filter",
+                             "promisor", "artial", "sign", "Sign", "shared"})
       if (config.find(word) != std::string::npos)
         found((d / "config").string() + " has " + word);
     if (fs::is_symlink(d / "hooks"))

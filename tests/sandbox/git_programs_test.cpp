@@ -44,7 +44,10 @@ protected:
 TEST_F(SandboxGitPrograms, NothingInAnOrdinaryRepository) {
   write_file(top / "tree/src/main.c", "");
   settings("[core]\n\tbare = false\n\teditor = vim\n[user]\n\tname = src\n"
-           "[remote \"o\"]\n\turl = ../src/main.c\n[alias]\n\tst = status src/main.c\n"
+           "\tsigningKey = ./key.pub\n[commit]\n\tgpgSign = true\n"
+           "[remote \"o\"]\n\turl = ../src/main.c\n"
+           "\tpromisor = true\n\tpartialCloneFilter = sparse:oid=main:src/x\n[alias]\n\tst = "
+           "status src/main.c\n"
            "\tadd = !git add src/main.c\n[core]\n\texcludesFile = src/main.c\n"
            "[credential]\n\thelper = cache\n[filter \"lfs\"]\n\tclean = git-lfs clean -- %f\n");
   EXPECT_THAT(found(), IsEmpty());

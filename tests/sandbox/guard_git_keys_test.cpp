@@ -57,9 +57,28 @@ TEST(SandboxGuardGitKeys, RefusesWhatRunsProgramsOrReadsOtherFiles) {
                               "[remote \"o\"]url=ext::sh -c x",
                               "[remote \"ext::sh -c x\"]fetch=a",
                               "[remote \"a::b\"]skipfetchall=false",
-                              "[extensions]partialclone=ext::sh",
                               "[remote \"o\"]pushurl=foo::bar",
                               "[remote \"o\"]url=-x",
+                              "[remote \"o\"]url=ext://sh",
+                              "[remote \"o\"]url=HTTPS://example.org/x",
+                              "[remote \"o\"]pushurl=foo://x",
+                              "[remote \"foo://x\"]fetch=a",
+                              "[remote]pushDefault=foo://x",
+                              "[branch \"m\"]remote=foo://x",
+                              "[branch \"m\"]pushRemote=a_b://x",
+                              "[submodule \"s\"]url=foo://x",
+                              "[remote \"o\"]promisor=true",
+                              "[remote \"o\"]promisor",
+                              "[remote \"o\"]partialclonefilter=blob:none",
+                              "[extensions]partialClone=o",
+                              "[core]sharedRepository=world",
+                              "[commit]gpgSign=true",
+                              "[tag]gpgSign=true",
+                              "[tag]forceSignAnnotated=true",
+                              "[push]gpgSign=if-asked",
+                              "[log]showSignature=true",
+                              "[merge]verifySignatures=true",
+                              "[user]signingKey=0",
                               "[submodule \"s\"]update=!x",
                               "[submodule \"s\"]url=ext::x",
                               "[sequence]editor=x",
@@ -104,23 +123,23 @@ TEST(SandboxGuardGitKeys, LetsOrdinaryWorkPass) {
         "[core]ignorecase=true\nsymlinks=false\nprecomposeunicode=true\nsparseCheckout=true",
         "[remote \"origin\"]url=https://example.org/x.git\nfetch=+refs/heads/*:refs/remotes/o/*",
         "[remote \"origin\"]url=git@example.org:x.git\npushurl=ssh://[::1]/x",
+        "[remote \"o\"]url=git://example.org/x\nurl=git+ssh://x/y\nurl=ssh+git://x/y\nurl=http://x",
+        "[remote \"o\"]url=file:///srv/x\nurl=/srv/x\nurl=../x\nurl=./a/b://c\nurl=example.org:x",
         "[remote]pushDefault=o",
         "[branch \"main\"]remote=origin\nmerge=refs/heads/main\nrebase=true\ndescription=x",
         "[branch \"main\"]vscode-merge-base=origin/main",
         "[branch]autoSetupRebase=always",
-        "[user]name=n\nemail=e@example.org\nsigningKey=0",
+        "[user]name=n\nemail=e@example.org",
         "[pull]rebase=true\nff=only",
         "[push]default=current\nautoSetupRemote=true",
         "[merge]conflictStyle=zdiff3",
         "[submodule \"a\"]url=../x\nactive=true\nupdate=checkout",
         "[submodule]active=.",
         "[extensions]objectFormat=sha256",
-        "[extensions]partialClone=origin",
-        "[remote \"o\"]promisor=true\npartialclonefilter=blob:none",
         "[gc]auto=0",
         "[color]ui=auto",
         "[color \"diff\"]meta=blue",
-        "[commit]gpgSign=true",
+        "[commit]verbose=true",
         "[tag]sort=-v:refname",
         "[rerere]enabled=true",
         "[diff]renames=copies",
@@ -166,4 +185,31 @@ TEST(SandboxGuardGitKeys, RefusesReorderingAndPartialRemovalOfValues) {
   EXPECT_EQ(first_refused(two, "[core]fsmonitor=evil\n", git_dir), "core.fsmonitor");
   EXPECT_EQ(first_refused("[core]fsmonitor\n", "[core]fsmonitor=\n", git_dir), "core.fsmonitor");
   EXPECT_EQ(first_refused("", "[core]\nx = \"", git_dir), "(unreadable)");
+}
+
+// Git fetches what is missing from such a remote without being asked to.
+TEST(SandboxGuardGitKeys, ThePromisorsOfAPartialCloneKeepTheirAddress) {
+  const std::string url = "[remote \"o\"]url=https://example.org/x\n";
+  for (const std::string& mark :
+       std::vector<std::string>{"[remote \"o\"]promisor=true\n", "[extensions]partialClone=o\n",
+                                "[remote \"o\"]partialclonefilter=blob:none\n"}) {
+    const std::string old = url + mark;
+    EXPECT_EQ(first_refused(old, old + "[user]name=n\n[remote \"p\"]url=x\n", git_dir), "");
+    EXPECT_EQ(first_refused(old, url, git_dir), "") << "no promisor any more";
+    EXPECT_EQ(first_refused(old, "", git_dir), "");
+    EXPECT_NE(first_refused(url, old, git_dir), "");
+    for (const std::string& fresh : std::vector<std::string>{
+             mark, "[remote \"o\"]url=https://example.org/y\n" + mark, old + url,
+             "[remote \"o\"]url=x\n" + old, old + "[remote \"o\"]url=\n"})
+      EXPECT_EQ(first_refused(old, fresh, git_dir), "remote.o.url") << fresh;
+    EXPECT_EQ(first_refused(mark, old, git_dir), "remote.o.url") << "the name was the address";
+  }
+}
+
+TEST(SandboxGuardGitKeys, AWorkTreesOwnSettingsGiveNoRemoteAnAddress) {
+  const std::string url = "[remote \"o\"]url=https://example.org/x\n";
+  const auto of_tree = settings_of::work_tree;
+  EXPECT_EQ(first_refused("", url, git_dir, of_tree), "remote.o.url");
+  EXPECT_EQ(first_refused(url, "", git_dir, of_tree), "remote.o.url");
+  EXPECT_EQ(first_refused(url, url + "[core]sparseCheckout=true\n", git_dir, of_tree), "");
 }

@@ -194,6 +194,20 @@ void add_git_settings_attacks(std::vector<attack>& list) {
       [](auto&) { shell("git -C repo config branch.master.pushRemote 'ext::touch planted'"); });
   add("remote-helper-by-default",
       [](auto&) { shell("git -C repo config remote.pushDefault 'ext::touch planted'"); });
+  add("remote-helper-by-scheme", [](auto&) {
+    shell("git -C repo remote add o 'ext://touch planted'; git -C repo remote add p foo://x");
+  });
+  add("missing-objects-from-anywhere", [](auto&) {
+    shell("git -C repo remote add o https://example.org/x;"
+          "git -C repo config remote.o.promisor true;"
+          "git -C repo config remote.o.partialCloneFilter blob:none;"
+          "git -C repo config extensions.partialClone o");
+  });
+  add("signing", [](auto&) {
+    shell("git -C repo config commit.gpgSign true; git -C repo config user.signingKey x;"
+          "git -C repo config log.showSignature true");
+  });
+  add("files-for-others", [](auto&) { shell("git -C repo config core.sharedRepository world"); });
   add("remotes-file", [](auto&) {
     ::mkdir("repo/.git/remotes", 0755);
     write_file("repo/.git/remotes/o", "URL: ext::touch planted\n");
