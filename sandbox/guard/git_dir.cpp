@@ -5,6 +5,8 @@
 #include "sandbox/guard/git_keys.hpp"
 #include "sandbox/guard/rules.hpp"
 
+#include <algorithm>
+#include <climits>
 #include <dirent.h>
 
 namespace piorch::sandbox::guard {
@@ -16,6 +18,10 @@ namespace {
 constexpr const char* in_hooks = "git hook";
 constexpr const char* in_remotes = "git remote outside the configuration";
 constexpr const char* in_common_dir = "git commondir";
+constexpr const char* not_only_plain =
+    "it holds more than files and directories, through which the host's Git would write";
+constexpr int deepest = 64;                      // levels of directories
+constexpr std::size_t entries_at_most = 200'000; // that are looked at in what becomes one
 
 bool there(int directory, const char* name) {
   struct stat s {};
@@ -215,7 +221,53 @@ int check_empty(int directory, const char* which) {
 
 } // namespace
 
+namespace {
+
+// 0, or -EACCES when something in D is neither a file nor a directory nor a link that leads inward.
+int check_only_plain(int directory, int levels, std::size_t& left) {
+  unique_fd fd(::openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  DIR* list = fd ? ::fdopendir(fd.get()) : nullptr;
+  if (!list)
+    return -EACCES;
+  const int own = fd.release();
+  int e = 0;
+  while (e == 0) {
+    errno = 0;
+    const dirent* entry = ::readdir(list);
+    if (!entry) {
+      e = errno != 0 ? -EACCES : 0;
+      break;
+    }
+    const std::string_view name = entry->d_name;
+    struct stat s {};
+    if (name == "." || name == "..")
+      continue;
+    if (left-- == 0 || ::fstatat(own, entry->d_name, &s, AT_SYMLINK_NOFOLLOW) != 0) {
+      e = -EACCES;
+    } else if (S_ISDIR(s.st_mode)) {
+      const unique_fd below(open_path(own, entry->d_name, O_DIRECTORY | O_NOFOLLOW));
+      e = below.get() < 0 || levels == 0 ? -EACCES
+                                         : check_only_plain(below.get(), levels - 1, left);
+    } else if (S_ISLNK(s.st_mode)) {
+      char target[PATH_MAX];
+      const auto n = ::readlinkat(own, entry->d_name, target, sizeof target);
+      e = n > 0 && leads_inward({target, static_cast<std::size_t>(n)}) ? 0 : -EACCES;
+    } else if (!S_ISREG(s.st_mode)) {
+      e = -EACCES;
+    }
+  }
+  ::closedir(list);
+  return e;
+}
+
+} // namespace
+
 int becomes_git_dir(int directory, const std::string& path, std::string& refused) {
+  std::size_t left = entries_at_most;
+  if (!is_below_dot_git(path) && check_only_plain(directory, deepest, left) != 0) {
+    refused = not_only_plain;
+    return -EACCES;
+  }
   for (const char* which : {"hooks", "remotes", "branches"})
     if (check_empty(directory, which) != 0) {
       refused = which[0] == 'h' ? in_hooks : in_remotes;
@@ -240,6 +292,49 @@ int becomes_git_dir(int directory, const std::string& path, std::string& refused
     refused = e == -EEXIST ? "its lock file is in the way" : "(unreadable)";
   refused = "git config: " + refused;
   return -EACCES;
+}
+
+bool is_git_file(std::string_view name) {
+  return name.size() >= 4 && folded(name.substr(0, 4)) == ".git";
+}
+
+bool is_below_dot_git(std::string_view path) {
+  for (std::size_t at = 0; at < path.size();) {
+    const auto end = std::min(path.find('/', at), path.size());
+    if (is_dot_git(path.substr(at, end - at)))
+      return true;
+    at = end + 1;
+  }
+  return false;
+}
+
+bool is_in_git_dir(int directory, std::string_view path) {
+  if (is_below_dot_git(path))
+    return true;
+  unique_fd at(open_path(directory, ".", O_DIRECTORY));
+  struct stat here {
+  }, up{};
+  for (int levels = 0; levels < deepest; ++levels) {
+    if (at.get() < 0 || ::fstat(at.get(), &here) != 0 || is_git_dir(at.get()))
+      return true;
+    unique_fd above(open_path(at.get(), "..", O_DIRECTORY));
+    if (above && ::fstat(above.get(), &up) == 0 && inode_of(up) == inode_of(here))
+      return false; // the root
+    at = std::move(above);
+  }
+  return true;
+}
+
+bool leads_inward(std::string_view target) {
+  if (target.empty() || target[0] == '/')
+    return false;
+  for (std::size_t at = 0; at < target.size();) {
+    const auto end = std::min(target.find('/', at), target.size());
+    if (target.substr(at, end - at) == "..")
+      return false;
+    at = end + 1;
+  }
+  return true;
 }
 
 bool is_dot_git(std::string_view name) { return name.size() == 4 && folded(name) == ".git"; }

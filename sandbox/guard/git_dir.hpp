@@ -84,6 +84,16 @@ bool depends_on_surroundings(std::string_view path, std::string_view name);
 
 bool is_git_dir(int directory);
 
+// Is D, whose path is `path`, a Git directory or below one? Git of the host writes there by name
+// (logs/HEAD, COMMIT_EDITMSG) and would write through a link that is planted, so only files and
+// directories come into being. A directory called .git counts whatever is in it.
+bool is_below_dot_git(std::string_view path); // by its name alone
+bool is_in_git_dir(int directory, std::string_view path);
+
+// May a link there have this target? One that leads further down in the same directory, as Git
+// makes to find out whether there are links (tXXXXXX to "testing").
+bool leads_inward(std::string_view target);
+
 // Creates parent/commondir with the only text it may have and returns a descriptor of a
 // nameless file opened with `flags` for the caller to write to; -errno.
 int decoy_common_dir(int parent, int flags, mode_t mode);
@@ -93,6 +103,7 @@ int decoy_common_dir(int parent, int flags, mode_t mode);
 int becomes_git_dir(int directory, const std::string& path, std::string& refused);
 
 bool is_dot_git(std::string_view name);
+bool is_git_file(std::string_view name); // or .gitignore, .gitattributes …
 
 // May parent/name, if it is a directory, be called .git from now on? As becomes_git_dir,
 // which has been asked already when it is a Git directory. `path` is parent's.

@@ -102,11 +102,27 @@ bool operations::is_read_only(const place& at) {
          errno == EROFS;
 }
 
-bool operations::is_plain(const place& at) const {
+std::string operations::directory_path(const place& at) const {
   std::string path = path_of_directory(at.parent);
-  if (path.empty())
-    path = path_above(at.parent);
+  return path.empty() ? path_above(at.parent) : path;
+}
+
+bool operations::is_plain(const place& at, const char* link_target) const {
+  const std::string path = directory_path(at);
+  if (path.empty() || s_.names.is_plain(path))
+    return true;
+  return is_in_git_dir(at.parent, path) && !(link_target && leads_inward(link_target));
+}
+
+bool operations::is_plain_by_rule(const place& at) const {
+  const std::string path = directory_path(at);
   return path.empty() || s_.names.is_plain(path);
+}
+
+bool operations::is_out_of_place(const place& at) const {
+  struct stat s {};
+  return ::fstatat(at.parent, at.name.c_str(), &s, AT_SYMLINK_NOFOLLOW) == 0 &&
+         !S_ISREG(s.st_mode) && !S_ISDIR(s.st_mode) && is_plain(at);
 }
 
 // Checks and carries out one deed that makes at.name. `act` returns a descriptor, 0 or -errno.
@@ -192,7 +208,8 @@ int operations::make_node(int directory, const char* path, mode_t mode, dev_t de
   if (!c_.alive())
     return answered;
   const bool is_file = (mode & S_IFMT) == 0 || S_ISREG(mode);
-  if (!is_file && is_plain(at))
+  // Git of the host would wait for ever at a .gitignore that is a FIFO.
+  if (!is_file && (is_plain(at) || is_git_file(at.name)))
     return is_there(at) ? -EEXIST : refuse(at, only_plain);
   if (const int e = use_callers_mask(); e < 0)
     return e;
@@ -213,9 +230,15 @@ int operations::make_symlink(const char* target, int directory, const char* path
     return answered;
   if (is_dot_git(at.name))
     return is_there(at) ? -EEXIST : refuse(at, link_to_repository);
-  if (is_plain(at))
+  if (is_plain(at, target))
     return is_there(at) ? -EEXIST : refuse(at, only_plain);
-  auto act = [&](verdict) { return status(::symlinkat(target, at.parent, at.spelled().c_str())); };
+  auto act = [&](verdict) {
+    const int e = status(::symlinkat(target, at.parent, at.spelled().c_str()));
+    if (e < 0 || !is_plain(at, target)) // the directory may have become a Git directory
+      return e;
+    ::unlinkat(at.parent, at.name.c_str(), 0);
+    return refuse(at, only_plain);
+  };
   return make(at, deed::make_other, act);
 }
 
@@ -323,7 +346,7 @@ int operations::link(int from_directory, const char* from, int to_directory, std
   if (is_there(target)) // before anything is reported: libgit2 tries a link first
     return -EEXIST;
   // From elsewhere it may be a link that is hard-linked: as between file systems.
-  if (is_plain(target) && (pinned || !is_plain(source)))
+  if (is_plain_by_rule(target) && (pinned || !is_plain_by_rule(source)))
     return -EXDEV;
   if (pinned) {
     if (const int e = may_write(pinned.get()); e < 0)
@@ -344,10 +367,11 @@ int operations::link(int from_directory, const char* from, int to_directory, std
   };
   auto act = [&](verdict) {
     const int e = make_link();
-    if (e < 0 || !is_dot_git(target.name) || !is_link(target))
+    const bool as_repository = is_dot_git(target.name) && is_link(target);
+    if (e < 0 || !(as_repository || is_out_of_place(target)))
       return e;
     ::unlinkat(target.parent, target.name.c_str(), 0);
-    return refuse(target, link_to_repository);
+    return refuse(target, as_repository ? link_to_repository : only_plain);
   };
   return make(target, deed::make_other, act);
 }
@@ -384,7 +408,7 @@ int operations::bind(int socket, std::uint64_t address, std::uint32_t length) {
   place at;
   if (const int e = find_place(c_, AT_FDCWD, path, last_link::keep, false, at); e < 0)
     return e;
-  if (is_plain(at))
+  if (is_plain(at) || is_git_file(at.name))
     return is_there(at) ? -EADDRINUSE : refuse(at, only_plain);
   if (const int e = use_callers_mask(); e < 0)
     return e;

@@ -127,8 +127,14 @@ private:
   static bool is_there(const place& at);
   static bool is_link(const place& at);
   static bool is_read_only(const place& at);
-  // In a directory where the host follows what is there (rule_kind::plain).
-  bool is_plain(const place& at) const;
+  std::string directory_path(const place& at) const;
+  // In a directory where the host follows what is there (rule_kind::plain), or a Git directory: may
+  // only files and directories come into being, and such links as this one if it is given?
+  bool is_plain(const place& at, const char* link_target = nullptr) const;
+  // By such a rule; Git directories have other rules for files that come from elsewhere.
+  bool is_plain_by_rule(const place& at) const;
+  // Something else than a file or a directory has come to such a place after all.
+  bool is_out_of_place(const place& at) const;
   int find_second(const place& first, int directory, std::uint64_t path, place& out);
   int refuse(const place& at, const char* rule);
   int use_callers_mask();

@@ -63,8 +63,18 @@ int operations::rename(int from_directory, const char* from, int to_directory, s
 
   // As between file systems: mv copies, and what must not be there is refused then. Whether or
   // not the source is there by now: it could come into being after a look.
-  if ((is_plain(target) || (flags & exchange)) && is_plain(source) != is_plain(target))
+  if ((is_plain_by_rule(target) || (flags & exchange)) &&
+      is_plain_by_rule(source) != is_plain_by_rule(target))
     return is_there(source) ? -EXDEV : -ENOENT;
+  // For a file Git directories have the rules below. A directory may hold links.
+  const auto brings_links = [&](const place& what, const place& left, const place& entered) {
+    struct stat s {};
+    return ::fstatat(what.parent, what.name.c_str(), &s, AT_SYMLINK_NOFOLLOW) == 0 &&
+           !S_ISREG(s.st_mode) && is_plain(entered) && !is_plain(left);
+  };
+  if (brings_links(source, source, target) ||
+      ((flags & exchange) && brings_links(target, target, source)))
+    return refused(target, only_plain);
 
   auto act = [&](verdict) {
     return status(::syscall(SYS_renameat2, source.parent, source.spelled().c_str(), target.parent,
@@ -125,8 +135,14 @@ int operations::rename(int from_directory, const char* from, int to_directory, s
   int e = -EACCES;
   if (judge(target, deed::move_here, why) == verdict::allow) {
     e = act(here);
-    if (e == 0 && is_refused_now(target, deed::move_here, here, why)) {
-      ::renameat(target.parent, target.name.c_str(), source.parent, source.name.c_str());
+    const bool crossed = e == 0 && (brings_links(target, source, target) ||
+                                    ((flags & exchange) && brings_links(source, target, source)));
+    if (e == 0 && (crossed || is_refused_now(target, deed::move_here, here, why))) {
+      if (flags & exchange)
+        act(here);
+      else
+        ::renameat(target.parent, target.name.c_str(), source.parent, source.name.c_str());
+      why = crossed ? only_plain : why;
       e = -EACCES;
     } else {
       why = nullptr;

@@ -223,6 +223,20 @@ TEST_F(GuardedExec, RepositoriesFromTheTemporaryDirectory) {
   EXPECT_THAT(refusals(), Contains("copy/.git/config: git config: core.fsmonitor"));
 }
 
+// What Git writes by name, it would write through a link; at a pipe it would wait for ever.
+TEST_F(GuardedExec, InAGitDirectoryOnlyFilesAndDirectoriesComeIntoBeing) {
+  expect_works(R"sh(
+    git init -q . && test -z "$(git config core.symlinks)" # it tries a link, which leads nowhere else
+    git commit -q --allow-empty -m x; mkdir real; ln -s real link; test -L link)sh");
+  const auto r = in_sandbox(R"sh(
+    rm -f .git/COMMIT_EDITMSG; ln -s "$HOME/notes" .git/COMMIT_EDITMSG && echo made
+    ln -sf "$HOME/notes" .git/logs/HEAD && echo made; ln -s ../../../notes .git/FETCH_HEAD && echo made
+    mkdir l; ln -s "$HOME/notes" l/HEAD; mv .git/logs .git/old; mv l .git/logs; test -L .git/logs/HEAD && echo moved
+    rm .git/HEAD; mkfifo .git/HEAD && echo pipe; mkfifo real/.gitignore && echo pipe)sh");
+  EXPECT_EQ(r.out, "") << r.err;
+  EXPECT_THAT(refusals(), Contains(HasSubstr(".git/COMMIT_EDITMSG: only files and directories")));
+}
+
 // The root's .gitmodules is protected; a repository below has its own.
 TEST_F(GuardedExec, Submodules) {
   expect_works(R"sh(

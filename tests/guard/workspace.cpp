@@ -18,6 +18,10 @@ namespace fs = std::filesystem;
 
 namespace {
 
+bool leads_out(const fs::path& target) {
+  return target.is_absolute() || std::find(target.begin(), target.end(), "..") != target.end();
+}
+
 bool is_name(const fs::path& p) {
   struct stat s {};
   return ::lstat(p.c_str(), &s) == 0;
@@ -208,6 +212,12 @@ std::string workspace::planted() const {
       found(d / ".git is a link");
     if (d.filename() != ".git" && (!is_name(d / "objects") || !is_name(d / "refs")))
       return;
+    for (const auto& e :
+         fs::recursive_directory_iterator(d, fs::directory_options::skip_permission_denied)) {
+      if (e.is_symlink() ? leads_out(fs::read_symlink(e.path()))
+                         : !e.is_regular_file() && !e.is_directory())
+        found(e.path());
+    }
     for (const char* old : {"remotes", "branches"})
       if (fs::is_directory(d / old) && !fs::is_empty(d / old))
         found(d / old);
@@ -228,12 +238,15 @@ std::string workspace::planted() const {
   for (fs::recursive_directory_iterator
            at(path_, fs::directory_options::skip_permission_denied, error),
        end;
-       at != end; at.increment(error))
+       at != end; at.increment(error)) {
+    if (at->path().filename() == ".gitignore" && at->is_fifo(error))
+      found(at->path());
     if (at->is_directory(error) && !at->is_symlink(error)) {
       // An attack may have closed it.
       fs::permissions(at->path(), fs::perms::owner_all, fs::perm_options::add, error);
       judge(at->path());
     }
+  }
   return out;
 }
 

@@ -28,6 +28,73 @@ void add_git_directory_attacks(std::vector<attack>& list) {
   const auto add = [&](const char* name, void (*run)(const std::string&)) {
     add_git_attack(list, name, run);
   };
+  // What the host's Git writes, or waits for, where a link or a pipe leads or stands.
+  add("log-link", [](auto&) {
+    ::mkdir("repo/.git/logs", 0755);
+    ::unlink("repo/.git/logs/HEAD");
+    ::symlink("/tmp/out", "repo/.git/logs/HEAD");
+  });
+  add("log-link-upwards", [](auto&) {
+    ::mkdir("repo/.git/logs", 0755);
+    ::unlink("repo/.git/logs/HEAD");
+    ::symlink("x/../../../../out", "repo/.git/logs/HEAD");
+  });
+  add("message-link", [](auto&) {
+    ::unlink("repo/.git/COMMIT_EDITMSG");
+    ::symlink("/tmp/out", "repo/.git/COMMIT_EDITMSG");
+  });
+  add("message-link-moved-in", [](auto&) {
+    ::symlink("/tmp/out", "l");
+    ::rename("l", "repo/.git/COMMIT_EDITMSG");
+  });
+  add("message-link-linked-in", [](auto&) {
+    ::symlink("/tmp/out", "l");
+    ::unlink("repo/.git/COMMIT_EDITMSG");
+    ::linkat(AT_FDCWD, "l", AT_FDCWD, "repo/.git/COMMIT_EDITMSG", 0);
+  });
+  add("links-in-a-directory-moved-in", [](auto&) {
+    ::mkdir("l", 0755);
+    ::symlink("/tmp/out", "l/HEAD");
+    ::rename("repo/.git/logs", "repo/.git/old");
+    ::rename("l", "repo/.git/logs");
+  });
+  add("links-before-it-is-called-so", [](auto&) {
+    ::mkdir("n", 0755);
+    bare("b");
+    ::rename("b/objects", "o");
+    ::symlink("/tmp/out", "b/COMMIT_EDITMSG");
+    ::rename("o", "b/objects");
+    ::rename("b", "n/.git");
+  });
+  add("links-before-it-becomes-one", [](auto&) {
+    ::mkdir("b", 0755);
+    ::mkdir("b/logs", 0755);
+    ::symlink("/tmp/out", "b/logs/HEAD");
+    bare("b");
+  });
+  add("links-in-one-of-another-name", [](auto&) {
+    bare("b");
+    ::mkdir("b/logs", 0755);
+    ::symlink("/tmp/out", "b/logs/HEAD");
+  });
+  add("links-moved-into-one-of-another-name", [](auto&) {
+    bare("b");
+    ::mkdir("l", 0755);
+    ::symlink("/tmp/out", "l/HEAD");
+    ::rename("l", "b/logs");
+  });
+  add("head-pipe", [](auto&) {
+    ::unlink("repo/.git/HEAD");
+    ::mkfifo("repo/.git/HEAD", 0644);
+  });
+  add("pipe-moved-in", [](auto&) {
+    ::mkfifo("p", 0644);
+    ::rename("p", "repo/.git/COMMIT_EDITMSG");
+  });
+  add("ignore-pipe", [](auto&) {
+    ::mkdir("n", 0755);
+    ::mkfifo("n/.gitignore", 0644);
+  });
   // Hooks.
   add("hook", [](auto&) { write_file("repo/.git/hooks/pre-commit", "#!/bin/sh\n"); });
   add("hook-renamed", [](auto&) {
