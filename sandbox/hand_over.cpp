@@ -1,6 +1,7 @@
 #include "sandbox/hand_over.hpp"
 
 #include "sandbox/files.hpp"
+#include "sandbox/kill_starting.hpp"
 
 #include <cerrno>
 #include <csignal>
@@ -211,7 +212,7 @@ error become_broker(hand_over& next, const std::string& libexec_dir, const char*
   } else
     why = file.failed();
   if (bwrap > 0)
-    ::kill(bwrap, SIGKILL);
+    kill_starting(bwrap);
   return why;
 }
 

@@ -6,6 +6,7 @@
 #include "sandbox/files.hpp"
 #include "sandbox/guard_rules.hpp"
 #include "sandbox/init_job.hpp"
+#include "sandbox/kill_starting.hpp"
 #include "sandbox/network/proxy_environment.hpp"
 #include "sandbox/plan.hpp"
 #include "sandbox/seccomp.hpp"
@@ -56,7 +57,7 @@ public:
   explicit guard_process(pid_t pid) : pid_(pid) {}
   ~guard_process() {
     if (pid_ > 0) {
-      ::kill(pid_, SIGKILL);
+      kill_starting(pid_);
       ::waitpid(pid_, nullptr, 0);
     }
   }

@@ -1,5 +1,7 @@
 #include "sandbox/process_tree.hpp"
 
+#include "sandbox/kill_starting.hpp"
+
 #include <boost/asio/error.hpp>
 #include <cerrno>
 #include <csignal>
@@ -49,9 +51,12 @@ void process_tree::send(init::message what, std::uint32_t a) {
 }
 
 void process_tree::kill() {
+  killed_ = true;
   if (init_handle_.is_open())
     ::syscall(SYS_pidfd_send_signal, init_handle_.native_handle(), SIGKILL, nullptr, 0);
-  if (bwrap_ > 0)
+  if (bwrap_ > 0 && init_pid_ == 0)
+    kill_starting(bwrap_);
+  else if (bwrap_ > 0)
     ::kill(bwrap_, SIGKILL); // and with it, by its parent-death signal, piorch-init
 }
 
@@ -112,6 +117,8 @@ void process_tree::take(const init::header& h, std::string text, std::vector<ipc
       init_handle_.assign(fd);
       ++waiting_;
       wait_init();
+      if (killed_)
+        kill();
     }
   }
   to_.message(h, std::move(text), std::move(fds));

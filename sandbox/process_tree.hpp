@@ -46,6 +46,7 @@ private:
   boost::asio::posix::stream_descriptor init_handle_;
   pid_t bwrap_;
   pid_t init_pid_ = 0;
+  bool killed_ = false;
   int waiting_ = 2; // bubblewrap and the channel; piorch-init too once it is known
   events to_;
 };
