@@ -357,8 +357,13 @@ result<done> survey_workspace(policy& p, const policy_inputs& from) {
   std::vector<std::string> installed{from.libexec_dir, from.program};
   for (const runtime_path& r : find_runtimes(from.search_path, {}, from.homes))
     installed.push_back(r.path);
+  // Not what a link in the way shows there: a command can make one, to anywhere.
+  const auto lies_there = [&](const std::string& path) {
+    return is_within(path, p.workspace) && path != p.workspace && exists(path) &&
+           canonical(parent_of(path)).value_or("") == parent_of(path);
+  };
   for (const std::string& path : installed)
-    if (is_within(path, p.workspace) && path != p.workspace && exists(path))
+    if (lies_there(path))
       out.add(p.workspace, {relative_to(path, p.workspace), "run on the host", true});
   for (const rule& extra : from.extras.rules)
     if (extra.what == access::protect)

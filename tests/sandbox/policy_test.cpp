@@ -14,8 +14,10 @@ namespace {
 
 namespace fs = std::filesystem;
 using test::write_file;
+using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::Not;
 
 class SandboxPolicy : public testing::Test {
 protected:
@@ -129,6 +131,21 @@ TEST_F(SandboxPolicy, NorOneOfTheSystemForWhoMayWriteThere) {
 TEST_F(SandboxPolicy, AHomeThatIsTheRootCannotBeHidden) {
   in.homes = {"/"};
   EXPECT_THAT(refusal(in.workspace), HasSubstr("set HOME"));
+}
+
+// A command can put a link where PATH leads into the workspace: the next one must not fail of it.
+TEST_F(SandboxPolicy, WhatTheHostRunsIsProtectedWhereItLies) {
+  const auto make_program = [&](const std::string& path) {
+    write_file(path, "#!/bin/sh\n");
+    fs::permissions(path, fs::perms::owner_all);
+  };
+  make_program(at("home/work/own/node"));
+  in.search_path = at("home/work/own");
+  EXPECT_THAT(paths(make(), access::protect), Contains(at("home/work/own/node")));
+  make_program(at("elsewhere/node"));
+  fs::create_directory_symlink(at("elsewhere"), at("home/work/bin"));
+  in.search_path = at("home/work/bin");
+  EXPECT_THAT(paths(make(), access::protect), Not(Contains(HasSubstr("bin/node"))));
 }
 
 TEST_F(SandboxPolicy, EveryAncestorOfAProtectedPathIsPinnedParentsFirst) {
