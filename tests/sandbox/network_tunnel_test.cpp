@@ -3,6 +3,7 @@
 
 #include "config/network_limits.hpp"
 
+#include <mutex>
 #include <sys/resource.h>
 
 namespace {
@@ -298,13 +299,17 @@ TEST_F(SandboxNetworkTunnel, AHostThatDoesNotAnswerIsLeftWhenTheClientLeaves) {
 }
 
 TEST_F(SandboxNetworkTunnel, WithoutDescriptorsForPipesBytesStillFlow) {
-  serve(web, 443, [](peer& p) {
+  std::promise<void> accepted; // the server is in this process, too
+  std::once_flag first;
+  serve(web, 443, [&](peer& p) {
+    std::call_once(first, [&] { accepted.set_value(); });
     const std::string block(1 << 20, 'x');
     for (int i = 0; i < 64 && p.send(block); ++i) {
     }
   });
   start({"www.example.org"});
   auto p = opened();
+  accepted.get_future().wait();
   std::vector<ipc::unique_fd> taken; // every descriptor there is
   rlimit limit{};
   ::getrlimit(RLIMIT_NOFILE, &limit);
