@@ -3,7 +3,6 @@
 
 #include "config/network_limits.hpp"
 
-#include <mutex>
 #include <sys/resource.h>
 
 namespace {
@@ -299,17 +298,18 @@ TEST_F(SandboxNetworkTunnel, AHostThatDoesNotAnswerIsLeftWhenTheClientLeaves) {
 }
 
 TEST_F(SandboxNetworkTunnel, WithoutDescriptorsForPipesBytesStillFlow) {
-  std::promise<void> accepted; // the server is in this process, too
-  std::once_flag first;
-  serve(web, 443, [&](peer& p) {
-    std::call_once(first, [&] { accepted.set_value(); });
+  // The server is in this process, too, and outlives the test's body.
+  const auto accepted = std::make_shared<std::atomic<bool>>(false);
+  serve(web, 443, [accepted](peer& p) {
+    *accepted = true;
     const std::string block(1 << 20, 'x');
     for (int i = 0; i < 64 && p.send(block); ++i) {
     }
   });
   start({"www.example.org"});
   auto p = opened();
-  accepted.get_future().wait();
+  while (!*accepted)
+    std::this_thread::sleep_for(1ms);
   std::vector<ipc::unique_fd> taken; // every descriptor there is
   rlimit limit{};
   ::getrlimit(RLIMIT_NOFILE, &limit);
