@@ -164,17 +164,18 @@ std::string explain_bwrap(const std::string& diagnostics) {
 
 result<launched> launch(const config::settings& settings, const policy_inputs& from,
                         const launch_request& request) {
+  launched out;
+  // Without a private directory the command runs with no writable one (contract 7). First of
+  // all: what others make beside it can be hidden only once the directory of all is there.
+  if (auto temp = scratch::make(from.temp_dir))
+    out.temp = std::move(*temp);
   auto rules = make_policy(settings, from);
   if (!rules)
     return std::move(rules).failed();
   const auto bwrap = find_bwrap(rules->workspace);
   if (!bwrap)
     return bwrap.failed();
-  launched out;
   out.rules = std::move(*rules);
-  // Without a private directory the command runs with no writable one (contract 7).
-  if (auto temp = scratch::make(from.temp_dir))
-    out.temp = std::move(*temp);
   environment variables = request.variables;
   std::string seen_temp = out.temp.path();
   if (from.extras.keeps_temp_dir(from.temp_dir)) // under the name that the caller has for it

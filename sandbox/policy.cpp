@@ -6,6 +6,7 @@
 #include "sandbox/git_programs.hpp"
 #include "sandbox/protected_paths.hpp"
 #include "sandbox/runtimes.hpp"
+#include "sandbox/scratch.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -34,6 +35,8 @@ bool is_of_the_system(const std::string& path) {
   return false;
 }
 
+std::string system_temp() { return canonical("/tmp").value_or("/tmp"); }
+
 // A sandbox writes its workspace; some directories must never be one.
 result<std::string> check_workspace(const policy_inputs& from) {
   const auto real = canonical(from.workspace);
@@ -54,6 +57,8 @@ result<std::string> check_workspace(const policy_inputs& from) {
       return refuse_workspace(*real, "it contains the home directory " + home);
   if (is_within(from.temp_dir, *real))
     return refuse_workspace(*real, "it contains the directory for temporary files");
+  if (*real == scratch_parent(from.temp_dir) || *real == scratch_parent(system_temp()))
+    return refuse_workspace(*real, "it holds the private directories of sandboxes");
   for (const char* name : {"extensions", "logs"})
     if (is_within(*real, join(from.agent_dir, name)))
       return refuse_workspace(*real, "it is part of Pi's own " + join(from.agent_dir, name));
@@ -107,6 +112,32 @@ public:
     else if (extra.what == access::write) {
       write(extra.path, extra.reason);
       p_.rules.back().plain = extra.plain;
+    }
+  }
+
+  // Where all sandboxes of the user have their private directories, after every rule that would
+  // show it and before those about what is in it. What a link shows has two names.
+  void hide_private_directories(const std::string& parent, bool always) {
+    std::vector<std::string> places;
+    bool seen = true;
+    for (const rule& r : p_.rules) {
+      if (r.present && r.path != parent && is_within(parent, r.path))
+        seen = r.what == access::read || r.what == access::write;
+      if (!r.source.empty() && r.what != access::own && r.source != parent &&
+          is_within(parent, r.source))
+        places.push_back(join(r.path, relative_to(parent, r.source)));
+    }
+    if (seen)
+      places.push_back(parent);
+    const bool present = is_directory(parent);
+    if (!present && !always)
+      return;
+    for (const std::string& place : places) {
+      const auto at = std::stable_partition(p_.rules.begin(), p_.rules.end(), [&](const rule& r) {
+        return !is_within(r.path, place);
+      });
+      p_.rules.insert(
+          at, {access::hide, place, {}, "the private directories of all sandboxes", present});
     }
   }
 
@@ -164,6 +195,9 @@ const rule* tree_of(const policy& p, const std::string& path) {
     if (r.what == access::write && is_within(path, r.path) &&
         (!best || r.path.size() > best->path.size()))
       best = &r;
+  for (const rule* r = best; r && r != p.rules.data() + p.rules.size(); ++r)
+    if (r->what == access::hide && is_within(path, r->path)) // hidden after all
+      return nullptr;
   return best;
 }
 
@@ -313,6 +347,9 @@ result<policy> make_policy(const config::settings& settings, const policy_inputs
   b.write(p.workspace, "the workspace");
   for (const rule& extra : from.extras.rules)
     b.add(extra);
+  b.hide_private_directories(scratch_parent(from.temp_dir), true);
+  if (from.temp_dir != system_temp())
+    b.hide_private_directories(scratch_parent(system_temp()), false);
   return p;
 }
 

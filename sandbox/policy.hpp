@@ -41,7 +41,7 @@ struct rule {
 
 struct policy {
   std::string workspace; // canonical
-  std::string temp_dir;  // the host's; the private one is made below it
+  std::string temp_dir;  // the host's; the private one is made below it (scratch_parent)
   // In the order in which they apply: a later entry decides over an earlier one.
   std::vector<rule> rules;
   config::settings settings; // network, limits and the rest, as far as the sandbox needs them

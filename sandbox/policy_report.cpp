@@ -4,6 +4,7 @@
 #include "config/text.hpp"
 #include "ipc/base64.hpp"
 #include "sandbox/files.hpp"
+#include "sandbox/scratch.hpp"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -129,11 +130,11 @@ private:
   std::vector<page::row> rows(access what, bool in_workspace_form) const {
     std::vector<page::row> out;
     for (const rule& r : r_.rules.rules)
-      if (r.what == what && (r.present || what == access::read))
+      if (r.what == what && (r.present || what == access::read || what == access::hide))
         out.push_back({in_workspace_form ? local(r.path) : shown(r.path),
                        config::printable(r.reason) +
                            (r.source.empty() ? "" : ", from " + shown(r.source)) +
-                           (r.present ? "" : " (does not exist)")});
+                           (r.present || what == access::hide ? "" : " (does not exist)")});
     return out;
   }
 
@@ -155,7 +156,7 @@ private:
     page_.heading("Writing");
     page_.group("nothing, except");
     auto writable = rows(access::write, false);
-    writable.push_back({shown(join(r_.rules.temp_dir, "pi-sandbox-tmp-*")),
+    writable.push_back({shown(join(scratch_parent(r_.rules.temp_dir), "pi-sandbox-tmp-*")),
                         "a private directory for temporary files, removed at the end"});
     page_.table(writable);
     page_.list("harmless devices", {std::begin(devices), std::end(devices)});
@@ -258,7 +259,7 @@ void add_path(ordered_json& to, const std::string& key, const std::string& path)
 }
 
 const char* enforced_by(const rule& r, bool guarded) {
-  if (r.present)
+  if (r.present || r.what == access::hide) // every start makes what it hides and is not there
     return r.by_guard && guarded ? "guard" : "mount";
   return r.what == access::protect && guarded ? "guard" : "nothing";
 }
@@ -279,7 +280,7 @@ std::string policy_text(const policy_report& r, bool colour) {
 std::string policy_json(const policy_report& r) {
   ordered_json out;
   add_path(out, "workspace", r.rules.workspace);
-  add_path(out, "temporaryParent", r.rules.temp_dir);
+  add_path(out, "temporaryParent", scratch_parent(r.rules.temp_dir));
   if (r.settings_file.empty())
     out["settingsFile"] = nullptr;
   else

@@ -1,5 +1,6 @@
 #include "sandbox/scratch.hpp"
 
+#include "config/private_directory.hpp"
 #include "sandbox/files.hpp"
 
 #include <cerrno>
@@ -18,6 +19,9 @@ namespace piorch::sandbox {
 namespace {
 
 constexpr std::string_view prefix = "pi-sandbox-tmp-piorch-";
+// The parent goes whenever the last private directory does, also between any two steps of
+// making one: no reason is final at once.
+constexpr int attempts = 64;
 
 // Holds the lock and the directory still has a name: it is ours.
 bool take_lock(int fd) {
@@ -113,7 +117,40 @@ bool empty_directory(ipc::unique_fd top) {
   }
 }
 
+void sweep(const std::string& directory) {
+  const ipc::unique_fd base(
+      ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (!base)
+    return;
+  for (const std::string& name : names_in(base.get())) {
+    if (name.compare(0, prefix.size(), prefix) != 0)
+      continue;
+    struct stat st {};
+    if (::fstatat(base.get(), name.c_str(), &st, AT_SYMLINK_NOFOLLOW) != 0 ||
+        !S_ISDIR(st.st_mode) || st.st_uid != ::geteuid())
+      continue;
+    make_accessible(base.get(), name.c_str());
+    const ipc::unique_fd fd = open_directory(base.get(), name.c_str());
+    if (fd && take_lock(fd.get()))
+      remove_tree(base.get(), name.c_str());
+  }
+}
+
+// Where nobody else uses it.
+void remove_parent(const std::string& path) noexcept {
+  try {
+    const std::string parent = parent_of(path);
+    if (parent == scratch_parent(parent_of(parent)))
+      ::rmdir(parent.c_str());
+  } catch (...) { // out of memory: the next start tries again
+  }
+}
+
 } // namespace
+
+std::string scratch_parent(const std::string& temp_dir) {
+  return join(temp_dir, "pi-sandbox-" + std::to_string(::geteuid()));
+}
 
 bool remove_tree(int parent, const char* name) noexcept {
   try {
@@ -126,18 +163,31 @@ bool remove_tree(int parent, const char* name) noexcept {
 }
 
 result<scratch> scratch::make(const std::string& temp_dir) {
+  const auto failed = [&](const std::string& why) {
+    return error{failure::fault, "cannot make a private directory in " + temp_dir + ": " + why};
+  };
   const auto base = canonical(temp_dir);
-  for (int attempt = 0; base && attempt < 8; ++attempt) {
-    std::string path = join(*base, std::string(prefix) + "XXXXXX");
-    if (!::mkdtemp(path.data()))
-      break;
+  if (!base)
+    return failed(std::strerror(errno));
+  const std::string parent = scratch_parent(*base);
+  std::string why;
+  for (int attempt = 0; attempt < attempts; ++attempt) {
+    if (auto made = config::make_private_directory(parent, "TMPDIR"); !made) {
+      why = made.failed().text;
+      continue;
+    }
+    std::string path = join(parent, std::string(prefix) + "XXXXXX");
+    if (!::mkdtemp(path.data())) {
+      why = std::strerror(errno);
+      ::rmdir(parent.c_str());
+      continue;
+    }
     ipc::unique_fd fd = open_directory(AT_FDCWD, path.c_str());
     if (fd && take_lock(fd.get()))
       return adopt(std::move(path), std::move(fd));
-    // Somebody swept between the two steps; make another.
+    why = "others remove it";
   }
-  return error{failure::fault,
-               "cannot make a private directory in " + temp_dir + ": " + std::strerror(errno)};
+  return failed(why);
 }
 
 scratch scratch::adopt(std::string path, ipc::unique_fd directory) {
@@ -155,27 +205,20 @@ void scratch::remove() noexcept {
   if (path_.empty())
     return;
   remove_tree(AT_FDCWD, path_.c_str());
+  remove_parent(path_);
   path_.clear();
   directory_.reset();
 }
 
 void sweep_scratch(const std::string& temp_dir) noexcept {
   try {
-    const ipc::unique_fd base(::open(temp_dir.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    const auto base = canonical(temp_dir);
     if (!base)
       return;
-    for (const std::string& name : names_in(base.get())) {
-      if (name.compare(0, prefix.size(), prefix) != 0)
-        continue;
-      struct stat st {};
-      if (::fstatat(base.get(), name.c_str(), &st, AT_SYMLINK_NOFOLLOW) != 0 ||
-          !S_ISDIR(st.st_mode) || st.st_uid != ::geteuid())
-        continue;
-      make_accessible(base.get(), name.c_str());
-      const ipc::unique_fd fd = open_directory(base.get(), name.c_str());
-      if (fd && take_lock(fd.get()))
-        remove_tree(base.get(), name.c_str());
-    }
+    const std::string parent = scratch_parent(*base);
+    sweep(parent);
+    ::rmdir(parent.c_str());
+    sweep(*base);
   } catch (...) { // out of memory: the next start tries again
   }
 }

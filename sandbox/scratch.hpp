@@ -1,6 +1,8 @@
 // The private temporary directory of one sandbox. Its owner holds a lock on it
 // as long as it is needed, so what a killed process left behind is found by
-// whoever starts next. Any thread.
+// whoever starts next. Those of one user lie in one directory, which the policy
+// hides from every sandbox: all have the same uid, so permissions would not. It is there
+// as long as one of them is. Any thread.
 #pragma once
 
 #include "config/result.hpp"
@@ -10,6 +12,9 @@
 
 namespace piorch::sandbox {
 
+// The directory below `temp_dir` that this user's private directories lie in.
+std::string scratch_parent(const std::string& temp_dir);
+
 class scratch {
 public:
   scratch() = default;
@@ -17,7 +22,8 @@ public:
   scratch& operator=(scratch&&) = default;
   ~scratch() { remove(); }
 
-  // Makes pi-sandbox-tmp-piorch-XXXXXX (0700) below `temp_dir`.
+  // Makes pi-sandbox-tmp-piorch-XXXXXX (0700) in the parent below `temp_dir`, which is made
+  // where it is missing. A link or somebody else's directory in its place is refused.
   static result<scratch> make(const std::string& temp_dir);
   // Takes one over from the process image before (exec): path and descriptor.
   static scratch adopt(std::string path, ipc::unique_fd directory);
@@ -34,7 +40,8 @@ private:
   ipc::unique_fd directory_;
 };
 
-// Removes the private directories below `temp_dir` that nobody holds any more.
+// Removes the private directories below `temp_dir` that nobody holds any more, also
+// those that versions before left in `temp_dir` itself.
 void sweep_scratch(const std::string& temp_dir) noexcept;
 
 // Removes a tree below `parent` without following links or leaving the file

@@ -3,6 +3,7 @@
 #include "config/text.hpp"
 #include "sandbox/files.hpp"
 #include "sandbox/sbpl.hpp"
+#include "sandbox/scratch.hpp"
 
 #include <algorithm>
 #include <set>
@@ -135,7 +136,7 @@ public:
     if (o.private_temp) {
       section("the private temporary directory");
       if (sbpl::is_plain(p_.temp_dir))
-        allow_way_to(join(p_.temp_dir, "."));
+        allow_way_to(join(scratch_parent(p_.temp_dir), "."));
       line("(allow file-read* file-write* file-link (subpath (param \"PIORCH_TEMP\")))");
       line(R"((deny file-write-unlink (literal (param "PIORCH_TEMP"))))");
     }

@@ -34,7 +34,7 @@ TEST_F(Doctor, LeavesNothingBehind) {
   std::filesystem::create_directory(home.path() / "temp");
   EXPECT_EQ(run("doctor", "TMPDIR=\"$PWD/temp\"").status, 0);
   for (const auto& entry : std::filesystem::directory_iterator(home.path() / "temp"))
-    EXPECT_EQ(entry.path().filename().string().find("pi-sandbox-tmp"), std::string::npos) << entry;
+    EXPECT_EQ(entry.path().filename().string().find("pi-sandbox-"), std::string::npos) << entry;
 }
 
 TEST_F(Doctor, NamesWhatIsMissing) {

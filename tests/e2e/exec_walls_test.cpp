@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 namespace piorch::test {
 namespace {
@@ -88,12 +89,56 @@ TEST_F(E2eExecWalls, ThePrivateTemporaryDirectoryIsWritableAndGoesAway) {
   EXPECT_TRUE(std::filesystem::is_empty(w.host_temp()));
 }
 
+// Keys of a worker lie in its private directory, and every sandbox of a user has the same uid.
+TEST_F(E2eExecWalls, AnotherSandboxsPrivateDirectoryIsNotSeen) {
+  const std::string look = "read go; find " + w.host_temp().string() +
+                           " /tmp/pi-sandbox-* -name auth.json -exec cat {} +; ls -A " +
+                           w.host_temp().string() +
+                           "/pi-sandbox-*; echo mine > $TMPDIR/mine; "
+                           "cat $TMPDIR/mine; ls -d $TMPDIR; echo x > $TMPDIR/../x";
+  const auto waiting = [](program p) {
+    p.keep_input_open = true;
+    return p;
+  };
+  const std::string keep = "mkdir $TMPDIR/agent && echo the key > $TMPDIR/agent/auth.json; "
+                           "echo READY; read go; cat $TMPDIR/agent/auth.json";
+  program in_tmp = waiting(w.exec(keep)); // where the others' temporary directory is not
+  in_tmp.environment["TMPDIR"] = "/tmp";
+  child elsewhere(in_tmp);
+  ASSERT_TRUE(elsewhere.read_until("READY\n"));
+  child first(waiting(w.exec("echo READY; " + look)));
+  ASSERT_TRUE(first.read_until("READY\n"));
+  child owner(waiting(w.exec(keep)));
+  ASSERT_TRUE(owner.read_until("READY\n"));
+  child later(waiting(w.exec("echo READY; " + look)));
+  ASSERT_TRUE(later.read_until("READY\n"));
+  for (child* c : {&first, &later}) {
+    c->write("\n");
+    const auto r = c->finish();
+    EXPECT_THAT(r.out, Not(HasSubstr("the key")));
+    EXPECT_THAT(r.out, testing::ContainsRegex("mine\n[^\n]*/pi-sandbox-[0-9]+/pi-sandbox-tmp-"));
+    EXPECT_THAT(r.err, HasSubstr("/x: Read-only file system"));
+  }
+  for (child* c : {&owner, &elsewhere}) {
+    c->write("\n");
+    EXPECT_THAT(c->finish().out, HasSubstr("the key")) << "its own is";
+  }
+  EXPECT_TRUE(std::filesystem::is_empty(w.host_temp()));
+}
+
 TEST_F(E2eExecWalls, WithoutATemporaryDirectoryThereIsNoWritableOne) {
   program p = w.exec("echo \"${TMPDIR-unset}\"; touch /tmp/here");
   p.environment["TMPDIR"] = outside("file"); // not a directory
   const auto r = run(p);
   EXPECT_EQ(r.out, "unset\n") << r.err;
   EXPECT_EQ(r.status, 1);
+}
+
+TEST_F(E2eExecWalls, NorWhereALinkHasTheNameOfThePrivateDirectories) {
+  std::filesystem::create_directory_symlink(
+      w.top() / "outside", w.host_temp() / ("pi-sandbox-" + std::to_string(::geteuid())));
+  EXPECT_EQ(run(w.exec("echo \"${TMPDIR-unset}\"")).out, "unset\n");
+  EXPECT_EQ(snapshot(w.top() / "outside").size(), 1u);
 }
 
 TEST_F(E2eExecWalls, HarmlessDevicesWork) {

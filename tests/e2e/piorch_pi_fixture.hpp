@@ -23,7 +23,7 @@ protected:
   std::vector<std::string> litter() const {
     std::vector<std::string> out;
     for (const auto& e : std::filesystem::directory_iterator(rig.w.host_temp()))
-      if (const auto name = e.path().filename().string(); name.find("pi-sandbox-tmp") == 0)
+      if (const auto name = e.path().filename().string(); name.find("pi-sandbox-") == 0)
         out.push_back(name);
     return out;
   }

@@ -1,6 +1,7 @@
 #include "sandbox/policy_report.hpp"
 
 #include "sandbox/bwrap_args.hpp"
+#include "sandbox/scratch.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -46,9 +47,18 @@ TEST(SandboxPolicyReport, TextNamesEveryRuleWithItsReason) {
         "    /home/ada/models      filesystem.additionalAllowRead (does not exist)\n",
         "    .git/hooks  runs programs\n", "secrets of the project: .env, secrets\n",
         "refused: *:25\n", "permitted: *.example.org\n", "loopback: 5432\n", "16384 MiB",
-        "/tmp/pi-sandbox-tmp-*"})
+        "  a private directory for temporary files"})
     EXPECT_THAT(text, HasSubstr(line));
+  EXPECT_THAT(text, HasSubstr("    " + scratch_parent("/tmp") + "/pi-sandbox-tmp-*"));
+  EXPECT_EQ(json::parse(policy_json(r))["temporaryParent"], scratch_parent("/tmp"));
   EXPECT_THAT(text, Not(HasSubstr("\x1b")));
+}
+
+TEST(SandboxPolicyReport, WhatEveryStartMakesIsHiddenAlsoWhenItIsNotThere) {
+  policy_report r = example();
+  r.rules.rules.push_back({access::hide, "/tmp/all", {}, "of all sandboxes", false});
+  EXPECT_THAT(policy_text(r, false), testing::ContainsRegex("/tmp/all +of all sandboxes\n"));
+  EXPECT_EQ(json::parse(policy_json(r))["rules"].back()["enforcedBy"], "mount");
 }
 
 TEST(SandboxPolicyReport, SaysWhetherAbsentNamesAreProtected) {

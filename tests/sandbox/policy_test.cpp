@@ -2,6 +2,8 @@
 #include "sandbox/policy.hpp"
 
 #include "sandbox/files.hpp"
+#include "sandbox/plan.hpp"
+#include "sandbox/scratch.hpp"
 #include "tests/support/workspace.hpp"
 
 #include <algorithm>
@@ -48,8 +50,8 @@ protected:
   static std::vector<std::string> paths(const policy& p, access what, bool present = true) {
     std::vector<std::string> out;
     for (const rule& r : p.rules)
-      if (r.what == what && r.present == present)
-        out.push_back(r.path);
+      if (r.what == what && r.present == present && r.path != scratch_parent("/tmp"))
+        out.push_back(r.path); // what is in /tmp now is no matter of a test
     return out;
   }
   std::string refusal(const std::string& workspace) {
@@ -83,6 +85,54 @@ TEST_F(SandboxPolicy, TheHomeIsHiddenAndTheWorkspaceIsWritable) {
   EXPECT_THAT(paths(p, access::write), ElementsAre(at("home/work")));
   EXPECT_THAT(paths(p, access::read), ElementsAre(at("home/.gitconfig"), in.libexec_dir));
   EXPECT_EQ(p.rules.front().what, access::hide) << "what is shown comes after what is hidden";
+}
+
+// Everybody's but the sandbox's own, which is bound there afterwards.
+TEST_F(SandboxPolicy, ThePrivateDirectoriesOfAllSandboxesAreHidden) {
+  const std::string parent = scratch_parent(in.temp_dir);
+  EXPECT_THAT(paths(make(), access::hide, false), ElementsAre(parent)) << "every start makes it";
+  fs::create_directories(parent + "/mine");
+  EXPECT_THAT(paths(make(), access::hide), ElementsAre(at("home"), parent));
+  const plan walls = make_plan(make(), parent + "/mine");
+  const auto find = [&](mount_op::kind_type kind, const std::string& path) {
+    return std::find_if(walls.outer.begin(), walls.outer.end(),
+                        [&](const mount_op& op) { return op.kind == kind && op.path == path; });
+  };
+  using kind = mount_op::kind_type;
+  EXPECT_LT(find(kind::tmpfs, parent), find(kind::bind, parent + "/mine"));
+  EXPECT_LT(find(kind::bind, parent + "/mine"), find(kind::remount_ro, parent));
+  EXPECT_NE(find(kind::remount_ro, parent), walls.outer.end());
+  EXPECT_THAT(refusal(parent), HasSubstr("private directories of sandboxes"));
+}
+
+TEST_F(SandboxPolicy, NothingThatIsShownShowsThePrivateDirectories) {
+  in.temp_dir = at("home/tmp");
+  const std::string parent = scratch_parent(in.temp_dir);
+  fs::create_directories(parent + "/work");
+  EXPECT_THAT(paths(make(), access::hide), ElementsAre(at("home"))) << "with the home";
+  fs::create_directory_symlink(in.temp_dir, at("home/link"));
+  settings.filesystem.additional_allow_read = {at("home/tmp"), at("home/link")};
+  const auto seen = scratch_parent(at("home/link"));
+  policy p = make();
+  EXPECT_THAT(paths(p, access::hide), testing::UnorderedElementsAre(at("home"), parent, seen));
+  const auto place = [&p](const std::string& path) {
+    return std::find_if(p.rules.begin(), p.rules.end(),
+                        [&](const rule& r) { return r.path == path; });
+  };
+  EXPECT_LT(place(at("home/tmp")), place(parent));
+  EXPECT_LT(place(at("home/link")), place(seen));
+  in.additional_read = {at("home")};
+  EXPECT_THAT(paths(make(), access::hide), ElementsAre(parent)) << "the home is asked for";
+  in.workspace = parent + "/work"; // piorch doctor's
+  p = make();
+  EXPECT_LT(place(parent), place(in.workspace));
+}
+
+// A worker of pi-subagents has its own directory in the place of the host's.
+TEST_F(SandboxPolicy, NorIsAnythingHiddenInADirectoryOfItsOwn) {
+  fs::create_directories(scratch_parent(in.temp_dir));
+  in.extras.own = {{in.temp_dir, "tmp", "a worker's own"}};
+  EXPECT_THAT(paths(make(), access::hide), ElementsAre(at("home")));
 }
 
 TEST_F(SandboxPolicy, BothHomesAreHidden) {

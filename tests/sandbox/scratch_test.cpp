@@ -3,11 +3,13 @@
 #include "tests/support/run.hpp"
 #include "tests/support/workspace.hpp"
 
+#include <atomic>
 #include <fcntl.h>
 #include <filesystem>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <thread>
 #include <unistd.h>
 
 namespace piorch::sandbox {
@@ -53,6 +55,68 @@ TEST_F(SandboxScratch, CannotBeMadeWhereThereIsNoDirectory) {
   EXPECT_THAT(s.failed().text, HasSubstr("nowhere"));
 }
 
+TEST_F(SandboxScratch, AllLieInOneDirectoryOfTheUserAsLongAsThereIsOne) {
+  const fs::path parent = scratch_parent(fs::canonical(base.path()));
+  EXPECT_EQ(parent.filename(), "pi-sandbox-" + std::to_string(::geteuid()));
+  auto one = scratch::make(base.path());
+  auto other = scratch::make(base.path());
+  for (const auto* s : {&one, &other})
+    EXPECT_EQ(fs::path((*s)->path()).parent_path(), parent);
+  EXPECT_EQ(fs::status(parent).permissions(), fs::perms::owner_all);
+  one->remove();
+  EXPECT_TRUE(fs::exists(parent));
+  other->remove();
+  EXPECT_FALSE(fs::exists(parent));
+}
+
+TEST_F(SandboxScratch, TheDirectoryOfAllIsOursAndNoLink) {
+  const fs::path parent = scratch_parent(base.path());
+  fs::create_directory(parent);
+  fs::permissions(parent, fs::perms::all);
+  {
+    ASSERT_TRUE(scratch::make(base.path()));
+    fs::create_directory(base / "somebody");
+    fs::create_directory_symlink(base / "somebody", parent);
+  }
+  auto made = scratch::make(base.path());
+  ASSERT_FALSE(made);
+  EXPECT_THAT(made.failed().text, HasSubstr("links are not followed"));
+  EXPECT_TRUE(fs::is_empty(base / "somebody"));
+  if (::geteuid() != 0)
+    return;
+  fs::remove(parent);
+  fs::create_directory(parent);
+  ASSERT_EQ(::chown(parent.c_str(), 65534, 65534), 0);
+  made = scratch::make(base.path());
+  ASSERT_FALSE(made);
+  EXPECT_THAT(made.failed().text, HasSubstr("belongs to another user"));
+  EXPECT_TRUE(fs::is_empty(parent));
+}
+
+// Whoever is the last removes what the next one is about to use.
+TEST_F(SandboxScratch, ManyCanComeAndGoAtOnce) {
+  std::atomic<int> failed{0};
+  std::vector<std::thread> all;
+  for (int i = 0; i < 4; ++i)
+    all.emplace_back([&] {
+      for (int round = 0; round < 200; ++round)
+        if (!scratch::make(base.path()))
+          ++failed;
+    });
+  for (int round = 0; round < 200; ++round)
+    sweep_scratch(base.path());
+  for (std::thread& t : all)
+    t.join();
+  EXPECT_EQ(failed, 0);
+  EXPECT_EQ(entries(), 0u);
+}
+
+TEST_F(SandboxScratch, ASweepTakesWhatVersionsBeforeHaveLeft) {
+  write_file(base / "pi-sandbox-tmp-piorch-abcdef/file", "x");
+  sweep_scratch(base.path());
+  EXPECT_EQ(entries(), 0u);
+}
+
 TEST_F(SandboxScratch, ASweepTakesWhatNobodyHolds) {
   const auto left = leave_behind();
   write_file(left / "closed/file", "x");
@@ -70,12 +134,15 @@ TEST_F(SandboxScratch, ASweepLeavesWhatIsInUse) {
 }
 
 TEST_F(SandboxScratch, ASweepLeavesWhatIsNotOurs) {
-  fs::create_directory(base / "pi-sandbox-tmp-abcdef"); // another program's
-  fs::create_directory(base / "somebody");
-  write_file(base / "pi-sandbox-tmp-piorch-file", "not a directory");
-  fs::create_directory_symlink(base / "somebody", base / "pi-sandbox-tmp-piorch-link");
+  for (const fs::path& where : {base.path(), fs::path(scratch_parent(base.path()))}) {
+    fs::create_directories(where / "pi-sandbox-tmp-abcdef"); // another program's
+    fs::create_directory(where / "somebody");
+    write_file(where / "pi-sandbox-tmp-piorch-file", "not a directory");
+    fs::create_directory_symlink(where / "somebody", where / "pi-sandbox-tmp-piorch-link");
+  }
+  const auto before = test::snapshot(base.path());
   sweep_scratch(base.path());
-  EXPECT_EQ(entries(), 4u);
+  EXPECT_EQ(test::snapshot(base.path()), before);
 }
 
 TEST_F(SandboxScratch, RemovalFollowsNoLink) {
@@ -111,7 +178,7 @@ TEST_F(SandboxScratch, ManyEntriesAreRemoved) {
     write_file(left / ("d" + std::to_string(i % 50)) / std::to_string(i), "");
   ASSERT_EQ(::mkfifo((left / "fifo").c_str(), 0600), 0);
   EXPECT_TRUE(remove_tree(AT_FDCWD, left.c_str()));
-  EXPECT_EQ(entries(), 0u);
+  EXPECT_FALSE(fs::exists(left));
 }
 
 TEST_F(SandboxScratch, RemovingWhatIsGoneIsSuccess) {

@@ -1,6 +1,7 @@
 #include "sandbox/seatbelt.hpp"
 
 #include "sandbox/sbpl.hpp"
+#include "sandbox/scratch.hpp"
 #include "tests/sandbox/sbpl_reader.hpp"
 
 #include <gmock/gmock.h>
@@ -239,6 +240,21 @@ TEST(SandboxSeatbelt, ThePrivateTempDirIsAParameter) {
   const auto without = seatbelt_profile(example(), o);
   ASSERT_TRUE(without);
   EXPECT_EQ(without->find("PIORCH_TEMP"), std::string::npos);
+}
+
+// Its own is seen in the hidden directory of all; of that, only that it is there.
+TEST(SandboxSeatbelt, ThePrivateDirectoriesOfAllSandboxesAreHidden) {
+  policy p = example();
+  const std::string parent = scratch_parent(p.temp_dir);
+  p.rules.push_back({access::hide, parent, {}, "of all sandboxes", false});
+  const auto text = seatbelt_profile(p);
+  ASSERT_TRUE(text);
+  EXPECT_LT(text->find("(deny file-read* file-write* file-test-existence (subpath \"" + parent),
+            text->find("(subpath (param \"PIORCH_TEMP\"))"));
+  const auto profile = profile_of(p);
+  EXPECT_FALSE(may(profile, "file-read-data", parent + "/pi-sandbox-tmp-x/agent/auth.json"));
+  EXPECT_FALSE(may(profile, "file-read-data", parent));
+  EXPECT_TRUE(may(profile, "file-read-metadata", parent));
 }
 
 TEST(SandboxSeatbelt, NoPathBecomesSyntax) {

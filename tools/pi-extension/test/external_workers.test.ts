@@ -66,7 +66,7 @@ for (const version of versions)
     assert.ok(ends.includes("completed 0 exit"), `${ends}`);
     assert.deepEqual(readdirSync(w.rig.agent_dir, { recursive: true, encoding: "utf8" }).filter((name) => name.endsWith(".lock")), []);
     await until(() => alive(w.rig.dir).length <= 1, "only the model is left"); // the scripted model
-    assert.deepEqual(readdirSync(w.tmp).filter((name) => name.startsWith("pi-sandbox-tmp")), []);
+    assert.deepEqual(readdirSync(w.tmp).filter((name) => name.startsWith("pi-sandbox-")), []);
   });
 
 test(`${too_new} is refused, and says what to use instead`, { timeout: 280_000 }, async () => {
