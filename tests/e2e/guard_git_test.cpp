@@ -1,0 +1,150 @@
+// Git under the create guard: ordinary work goes on, and the host's Git runs and follows nothing
+// that a command has left.
+#include "tests/e2e/guarded_exec.hpp"
+
+namespace piorch::cli {
+namespace {
+
+using testing::AllOf;
+using testing::Contains;
+using testing::HasSubstr;
+
+TEST_F(GuardedExec, ARepositoryIsProtectedFromItsFirstMoment) {
+  const auto r = in_sandbox(R"sh(
+    git init -q . || exit 1
+    git config core.fsmonitor ./evil && echo planted; git config user.name me || echo no
+    echo x > .git/hooks/pre-commit && echo planted; echo x > .git/commondir && echo planted
+    printf '[core]\n\tfsmonitor = ./evil\n' >> .git/config; mv .git elsewhere && echo moved
+    echo a > a; git add a; git commit -qm first && git log --format=%s)sh");
+  EXPECT_EQ(r.out, "first\n") << r.err;
+  EXPECT_THAT(refusals(), AllOf(Contains(".git/config: git config: core.fsmonitor"),
+                                Contains(HasSubstr(".git/hooks/pre-commit: ")),
+                                Contains(HasSubstr(".git/commondir: "))));
+  EXPECT_EQ(test::read_file(app / ".git/config").find("evil"), std::string::npos);
+  const auto later = in_sandbox("git -C . config alias.x '!sh'; git config core.sshCommand sh; "
+                                "git config branch.main.description text && echo harmless");
+  EXPECT_EQ(later.out, "harmless\n") << later.err;
+  EXPECT_THAT(refusals(), AllOf(Contains(".git/config: git config: alias.x"),
+                                Contains(".git/config: git config: core.sshcommand")));
+}
+
+TEST_F(GuardedExec, GitWorks) {
+  expect_works(R"sh(
+    git init -q; echo a > a; git add a src; git commit -qm a
+    git remote add origin https://example.org/a; git remote set-url origin https://example.org/b
+    test "$(git remote get-url origin)" = https://example.org/b
+    git clone -q . copy; git -C copy commit -q --allow-empty -m b; git -C copy push -q origin HEAD:up
+    git worktree add -q -b topic tree; echo t > tree/t; git -C tree add t; git -C tree commit -qm t
+    git rebase -q topic; git stash list; echo c >> a; git stash -q; git stash pop -q; git commit -qam c
+    git -C copy -c protocol.file.allow=always fetch -q "$PWD"; git gc -q; git fsck --no-progress
+    git worktree remove tree; git status --short > /dev/null)sh");
+  expect_works(R"sh(
+    git -C copy remote remove origin; git branch -D topic -q; mkdir outer; cd outer; git init -q
+    git -c protocol.file.allow=always clone -q ../copy library; git -C library config user.name me)sh");
+}
+
+// The host's Git would fetch what is missing, past the rules of the network, from any address.
+TEST_F(GuardedExec, TheHostsGitIsNotMadeToFetchWhatIsMissing) {
+  const auto r = in_sandbox(R"sh(
+    git init -q; git config uploadpack.allowFilter true 2>/dev/null; echo a > a; git add a; git commit -qm a
+    git remote add o "$PWD/elsewhere"; git config remote.o.promisor true && echo planted
+    git config extensions.partialClone o && echo planted
+    git clone -q --filter=blob:none "file://$PWD" copy && echo planted; git clone -q . other && echo cloned)sh");
+  EXPECT_EQ(r.out, "cloned\n") << r.err;
+  EXPECT_THAT(refusals(), AllOf(Contains(".git/config: git config: remote.o.promisor"),
+                                Contains(".git/config: git config: extensions.partialclone"),
+                                Contains("copy/.git/config: git config: remote.origin.promisor")));
+
+  // A partial clone of the host's is worked with, but its remote stays where it was.
+  home.write("app/other/.git/config", test::read_file(app / "other/.git/config") +
+                                          "[remote \"origin\"]\n\tpromisor = true\n"
+                                          "[extensions]\n\tworktreeConfig = true\n");
+  const auto later = in_sandbox(R"sh(
+    cd other; git remote set-url origin https://example.org/x && echo planted
+    git config --worktree remote.origin.url https://example.org/x && echo planted
+    git config --unset remote.origin.url && echo planted
+    git config user.name me && git remote add up https://example.org/y && echo worked
+    git remote remove origin && echo removed)sh");
+  EXPECT_EQ(later.out, "worked\nremoved\n") << later.err;
+  EXPECT_THAT(refusals(),
+              AllOf(Contains("other/.git/config: git config: remote.origin.url"),
+                    Contains("other/.git/config.worktree: git config: remote.origin.url")));
+}
+
+// What one command has made, the next one can remove: nothing of it is mounted.
+TEST_F(GuardedExec, RepositoriesWorkTreesAndSubmodulesCanBeRemoved) {
+  expect_works(R"sh(
+    git init -q; git add src; git commit -qm a; git init -q library
+    git -C library commit -q --allow-empty -m l; git clone -q . copy; git clone -q . other
+    git worktree add -q tree; git worktree add -q gone; git -C copy worktree add -q ../third
+    cd other; git -c protocol.file.allow=always submodule --quiet add "$PWD/../library" module
+    git commit -qm module)sh");
+  home.write("app/copy/.git/hooks/post-checkout.sample", "# text\n");
+  expect_works(R"sh(
+    echo x > tree/x; git -C tree add x; git -C tree commit -qm x; git worktree remove tree
+    test ! -e tree; test ! -e .git/worktrees/tree; git worktree add -q tree; rm -rf gone
+    git worktree prune; test ! -e .git/worktrees/gone; git -C copy worktree remove third
+    git -C other submodule --quiet deinit -f module; git -C other rm -q module
+    rm -rf other/.git/modules/module; rm -rf other copy; git clone -q . copy)sh");
+  // Moving and rewriting stay refused, and so does removing what the host's Git would run.
+  home.write("app/copy/.git/hooks/pre-commit", "#!/bin/sh\n");
+  const auto r = in_sandbox(R"sh(
+    mv copy moved && echo moved; mv copy/.git g && echo moved; mv copy/.git/hooks h && echo moved
+    (echo 'gitdir: /x' > tree/.git) 2>/dev/null && echo written; mv copy/.git/config tree/.git && echo moved
+    (echo /x > .git/worktrees/tree/gitdir) 2>/dev/null && echo written
+    (echo x > .git/worktrees/tree/commondir) 2>/dev/null && echo written
+    (echo x > copy/.git/hooks/pre-push) 2>/dev/null && echo written; rm -rf copy/.git/hooks && echo gone
+    ln -s /x copy/.git/hooks/post-merge && echo made; chmod +x copy/.git/hooks/pre-commit && echo on)sh");
+  EXPECT_EQ(r.out, "");
+  EXPECT_TRUE(fs::exists(app / "copy/.git/hooks/pre-commit"));
+  EXPECT_EQ(test::read_file(app / "tree/.git"),
+            "gitdir: " + app.string() + "/.git/worktrees/tree\n");
+}
+
+// The temporary directory is no way around: the same holds there, and again on the way back.
+TEST_F(GuardedExec, RepositoriesFromTheTemporaryDirectory) {
+  const auto r = in_sandbox(R"sh(
+    evil() { printf '[core]\n\tfsmonitor = evil\n'; }
+    cd "$TMPDIR"; git init -q good; git -C good config user.name me; git -C good commit -q --allow-empty -m x
+    mkdir -p plain/x; evil > plain/config; evil > plain/x/config; mkdir plain/objects
+    mkdir plain/refs 2>/dev/null && echo became; evil >> good/.git/config
+    cd - > /dev/null; mv "$TMPDIR/good" .; mv "$TMPDIR/plain" made; mkdir made/refs 2>/dev/null && echo became
+    cp -r good copy
+    for i in $(seq 9999); do grep -q me copy/.git/config && break; done # put in place after cp's close
+    cat made/config > copy/.git/config; mv made/config copy/.git/config 2>/dev/null && echo moved
+    git -C good log --format=%s; git -C copy config user.name)sh");
+  EXPECT_EQ(r.out, "x\nme\n") << r.err;
+  for (const char* name : {"good/.git/config", "copy/.git/config"}) {
+    EXPECT_THAT(test::read_file(app / name), HasSubstr("name = me")) << name;
+    EXPECT_EQ(test::read_file(app / name).find("evil"), std::string::npos) << name;
+  }
+  EXPECT_THAT(refusals(), Contains("copy/.git/config: git config: core.fsmonitor"));
+}
+
+// What Git writes by name, it would write through a link; at a pipe it would wait for ever.
+TEST_F(GuardedExec, InAGitDirectoryOnlyFilesAndDirectoriesComeIntoBeing) {
+  expect_works(R"sh(
+    git init -q . && test -z "$(git config core.symlinks)" # it tries a link, which leads nowhere else
+    git commit -q --allow-empty -m x; mkdir real; ln -s real link; test -L link)sh");
+  const auto r = in_sandbox(R"sh(
+    rm -f .git/COMMIT_EDITMSG; ln -s "$HOME/notes" .git/COMMIT_EDITMSG && echo made
+    ln -sf "$HOME/notes" .git/logs/HEAD && echo made; ln -s ../../../notes .git/FETCH_HEAD && echo made
+    mkdir l; ln -s "$HOME/notes" l/HEAD; mv .git/logs .git/old; mv l .git/logs; test -L .git/logs/HEAD && echo moved
+    rm .git/HEAD; mkfifo .git/HEAD && echo pipe; mkfifo real/.gitignore && echo pipe)sh");
+  EXPECT_EQ(r.out, "") << r.err;
+  EXPECT_THAT(refusals(), Contains(HasSubstr(".git/COMMIT_EDITMSG: only files and directories")));
+}
+
+// The root's .gitmodules is protected; a repository below has its own.
+TEST_F(GuardedExec, Submodules) {
+  expect_works(R"sh(
+    git init -q library; git -C library commit -q --allow-empty -m l
+    git init -q super; cd super
+    git -c protocol.file.allow=always submodule --quiet add "$PWD/../library" module
+    git commit -qm module; cd ..; git clone -q super second
+    git -C second -c protocol.file.allow=always submodule --quiet update --init
+    test -e second/module/.git)sh");
+}
+
+} // namespace
+} // namespace piorch::cli
