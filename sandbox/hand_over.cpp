@@ -123,11 +123,14 @@ std::optional<on_host> host_from(const json& j) {
 
 result<ipc::unique_fd> send(hand_over& from) {
   auto [scratch_path, scratch_fd] = from.temp.release();
+  auto [beside_path, beside_fd] = from.beside.release();
   const json j{{"bwrap", from.bwrap},
                {"channel", keep(from.channel)},
                {"diagnostics", keep(from.diagnostics)},
                {"scratch", to_utf8(scratch_path)},
                {"scratchDirectory", keep(scratch_fd)},
+               {"beside", to_utf8(beside_path)},
+               {"besideDirectory", keep(beside_fd)},
                {"report", keep(from.report)},
                {"terminal", keep(from.terminal)},
                {"terminalSettings", to_utf8(settings_bytes(from.terminal_settings))},
@@ -172,6 +175,8 @@ result<hand_over> receive(int fd) {
   out.diagnostics = take(j, "diagnostics");
   out.temp =
       scratch::adopt(to_bytes(j.at("scratch").get<std::string>()), take(j, "scratchDirectory"));
+  out.beside =
+      scratch::adopt(to_bytes(j.at("beside").get<std::string>()), take(j, "besideDirectory"));
   out.report = take(j, "report");
   out.terminal = take(j, "terminal");
   out.terminal_settings = settings_from(to_bytes(j.at("terminalSettings").get<std::string>()));
@@ -196,6 +201,7 @@ void take(hand_over& next, launched&& from) {
   next.channel = std::move(from.channel);
   next.diagnostics = std::move(from.diagnostics);
   next.temp = std::move(from.temp);
+  next.beside = std::move(from.beside);
   next.workspace = from.rules.workspace;
   next.temp_dir = from.rules.temp_dir;
 }

@@ -169,6 +169,9 @@ result<launched> launch(const config::settings& settings, const policy_inputs& f
   // all: what others make beside it can be hidden only once the directory of all is there.
   if (auto temp = scratch::make(from.temp_dir))
     out.temp = std::move(*temp);
+  if (from.temp_dir != system_temp())
+    if (auto beside = scratch::make(system_temp()))
+      out.beside = std::move(*beside);
   auto rules = make_policy(settings, from);
   if (!rules)
     return std::move(rules).failed();

@@ -42,6 +42,8 @@ struct launched {
   ipc::unique_fd channel;     // to piorch-init
   ipc::unique_fd diagnostics; // memfd with what bubblewrap printed
   scratch temp;
+  // Empty, below /tmp where the temporary directory is another one: what is hidden must stay there.
+  scratch beside;
   policy rules; // surveyed
 };
 

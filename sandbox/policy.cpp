@@ -35,8 +35,6 @@ bool is_of_the_system(const std::string& path) {
   return false;
 }
 
-std::string system_temp() { return canonical("/tmp").value_or("/tmp"); }
-
 // A sandbox writes its workspace; some directories must never be one.
 result<std::string> check_workspace(const policy_inputs& from) {
   const auto real = canonical(from.workspace);

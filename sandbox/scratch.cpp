@@ -152,6 +152,8 @@ std::string scratch_parent(const std::string& temp_dir) {
   return join(temp_dir, "pi-sandbox-" + std::to_string(::geteuid()));
 }
 
+std::string system_temp() { return canonical("/tmp").value_or("/tmp"); }
+
 bool remove_tree(int parent, const char* name) noexcept {
   try {
     if (ipc::unique_fd top = open_directory(parent, name); top)

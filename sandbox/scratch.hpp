@@ -14,6 +14,7 @@ namespace piorch::sandbox {
 
 // The directory below `temp_dir` that this user's private directories lie in.
 std::string scratch_parent(const std::string& temp_dir);
+std::string system_temp(); // /tmp, canonical
 
 class scratch {
 public:

@@ -89,6 +89,25 @@ TEST_F(E2eExecWalls, ThePrivateTemporaryDirectoryIsWritableAndGoesAway) {
   EXPECT_TRUE(std::filesystem::is_empty(w.host_temp()));
 }
 
+// What one hides in /tmp is there only as long as somebody uses it.
+TEST_F(E2eExecWalls, SandboxesOfAnotherTemporaryDirectoryComeAndGo) {
+  const auto twenty_in = [&](const char* temp_dir) {
+    auto p =
+        w.host({"sh", "-c",
+                "for i in $(seq 20); do '" + piorch_program() + "' exec -- true || exit 1; done"});
+    if (temp_dir)
+      p.environment["TMPDIR"] = temp_dir;
+    return p;
+  };
+  for (int round = 0; round < 2; ++round) {
+    child other(twenty_in("/tmp"));
+    const auto own = run(twenty_in(nullptr));
+    EXPECT_EQ(own.status, 0) << own.err;
+    const auto done = other.finish();
+    EXPECT_EQ(done.status, 0) << done.err;
+  }
+}
+
 // Keys of a worker lie in its private directory, and every sandbox of a user has the same uid.
 TEST_F(E2eExecWalls, AnotherSandboxsPrivateDirectoryIsNotSeen) {
   const std::string look = "read go; find " + w.host_temp().string() +

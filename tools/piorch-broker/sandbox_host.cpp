@@ -115,6 +115,7 @@ void sandbox_host::ended(const sandbox::outcome& how) {
   network_.stop();
   memory_timer_.cancel();
   job_.temp.remove();
+  job_.beside.remove();
   report_.out_of_memory = memory_.ended_something();
   memory_ = {};
   const microseconds begun(job_.begun_us);

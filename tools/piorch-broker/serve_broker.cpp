@@ -108,12 +108,7 @@ private:
     auto started = sandbox::launch(settings, around->policy, request);
     if (!started)
       return std::move(started).failed();
-    next_.bwrap = started->bwrap;
-    next_.channel = std::move(started->channel);
-    next_.diagnostics = std::move(started->diagnostics);
-    next_.temp = std::move(started->temp);
-    next_.workspace = started->rules.workspace;
-    next_.temp_dir = started->rules.temp_dir;
+    sandbox::take(next_, std::move(*started));
     next_.command = job.command;
     next_.time_limit = job.time_limit;
     next_.ask = job.ask;
