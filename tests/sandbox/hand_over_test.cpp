@@ -29,7 +29,7 @@ TEST(SandboxHandOver, ComesOutAsItWentIn) {
   in.begun_us = ~std::uint64_t{0} >> 1;
   in.ask = true;
   in.terminal_settings.emplace();
-  in.terminal_settings->c_cc[VINTR] = '\xfe';
+  in.terminal_settings->c_cc[VINTR] = cc_t{0xfe};
   in.settings.limits.processes = 77;
   in.settings.network.allowed_local_ports = {3000};
   const std::string path = in.temp.path(), workspace = in.workspace, command = in.command;

@@ -8,7 +8,7 @@ const rig = await pi_rig.start({ network: true });
 after(() => rig.end());
 before(() => rig.configure({ network: { allowedLocalPorts: [rig.model_port] } }));
 
-test("a person at a terminal: notices, two workers at a glance, an approval, /reload", { timeout: 120_000 }, async (context) => {
+test("a person at a terminal: notices, two workers at a glance, an approval, /reload", { timeout: 240_000 }, async (context) => {
   const terminal = rig.tui();
   let passed = false;
   context.after(() => {

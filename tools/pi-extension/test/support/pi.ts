@@ -74,7 +74,8 @@ export class pi_rig {
     this.#model?.stdin?.end();
     await this.#world?.end();
     keep_compiled(this.temp_dir);
-    rmSync(this.dir, { recursive: true, force: true });
+    // What has been killed may still be on its way out.
+    rmSync(this.dir, { recursive: true, force: true, maxRetries: 10, retryDelay: 200 });
   }
 
   /** Replaces the trusted configuration, which lies in the home wherever else Pi has its directory. */
