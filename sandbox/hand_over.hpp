@@ -34,7 +34,7 @@ struct on_host {
 struct hand_over {
   pid_t bwrap = -1; // -1: there is no sandbox, the command asks to run on the host
   ipc::unique_fd channel, diagnostics;
-  scratch temp, beside; // as in launched
+  scratch temp, beside;                     // as in launched
   ipc::unique_fd report;                    // of --report, or none
   ipc::unique_fd terminal;                  // whose foreground the command has, or none
   std::optional<termios> terminal_settings; // as the caller had them: read before the start
