@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <sys/stat.h>
 #include <unistd.h>
 
 namespace piorch::sandbox {
@@ -127,7 +128,10 @@ public:
     }
     if (seen)
       places.push_back(parent);
-    const bool present = is_directory(parent);
+    // Somebody else's of that name holds nothing of ours, and may vanish before the mount.
+    struct stat s {};
+    const bool present =
+        ::lstat(parent.c_str(), &s) == 0 && S_ISDIR(s.st_mode) && s.st_uid == ::geteuid();
     if (!present && !always)
       return;
     for (const std::string& place : places) {

@@ -176,9 +176,11 @@ void* staged_configs::wait_for_ends(void* self) {
 // The kernel tells of a close before it counts the writer out, so whoever is still counted may be
 // another one, or on the way out.
 void staged_configs::look(entry& e) {
+  const bool more_may_come =
+      has_writers(e.text.get()); // looked at first: else it could come between
   put_in_place(e);
   --e.looks;
-  if (has_writers(e.text.get()))
+  if (more_may_come)
     return;
   ::inotify_rm_watch(events_.get(), e.watch);
   e = entry();

@@ -183,6 +183,15 @@ TEST_F(SandboxPolicy, AHomeThatIsTheRootCannotBeHidden) {
   EXPECT_THAT(refusal(in.workspace), HasSubstr("set HOME"));
 }
 
+TEST_F(SandboxPolicy, OfPrivateDirectoriesOnlyOnesOwnAreHidden) {
+  const auto parent = scratch_parent(at("tmp"));
+  fs::create_directories(parent);
+  EXPECT_THAT(paths(make(), access::hide), Contains(parent));
+  if (::chown(parent.c_str(), 1, 1) != 0)
+    return; // only root can make it somebody else's
+  EXPECT_THAT(paths(make(), access::hide), Not(Contains(parent)));
+}
+
 // A command can put a link where PATH leads into the workspace: the next one must not fail of it.
 TEST_F(SandboxPolicy, WhatTheHostRunsIsProtectedWhereItLies) {
   const auto make_program = [&](const std::string& path) {
