@@ -11,6 +11,7 @@
 #include "sandbox/plan.hpp"
 #include "sandbox/seccomp.hpp"
 #include "sandbox/spawn.hpp"
+#include "sandbox/survey.hpp"
 
 #include <cerrno>
 #include <cstring>

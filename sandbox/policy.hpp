@@ -81,12 +81,8 @@ struct policy_inputs {
 };
 
 // Everything but the names inside the writable trees, which survey_workspace
-// adds: they take a walk, and a sandbox can be on its way meanwhile.
+// (survey.hpp) adds: they take a walk, and a sandbox can be on its way meanwhile.
 // Refuses directories that cannot be a workspace (failure::usage).
 result<policy> make_policy(const config::settings& settings, const policy_inputs& from);
-
-// Adds the protected names of the workspace and of its Git directory. Refuses a
-// workspace with more secrets than can be protected one by one (failure::usage).
-result<done> survey_workspace(policy& p, const policy_inputs& from);
 
 } // namespace piorch::sandbox

@@ -4,6 +4,7 @@
 #include "sandbox/files.hpp"
 #include "sandbox/plan.hpp"
 #include "sandbox/scratch.hpp"
+#include "sandbox/survey.hpp"
 #include "tests/support/workspace.hpp"
 
 #include <algorithm>

@@ -3,6 +3,7 @@
 #include "sandbox/files.hpp"
 #include "sandbox/policy.hpp"
 #include "sandbox/protected_paths.hpp"
+#include "sandbox/survey.hpp"
 
 #include "config/limits.hpp"
 

@@ -2,6 +2,7 @@
 // keeps it.
 #include "sandbox/files.hpp"
 #include "sandbox/policy.hpp"
+#include "sandbox/survey.hpp"
 #include "tests/config/temp_dir.hpp"
 
 #include <algorithm>

@@ -7,6 +7,7 @@
 #include "sandbox/files.hpp"
 #include "sandbox/plan.hpp"
 #include "sandbox/scratch.hpp"
+#include "sandbox/survey.hpp"
 
 #include <csignal>
 #include <dirent.h>

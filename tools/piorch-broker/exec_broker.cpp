@@ -18,7 +18,6 @@
 #include <cstdio>
 #include <fcntl.h>
 #include <optional>
-#include <set>
 #include <sys/prctl.h>
 #include <termios.h>
 #include <unistd.h>
@@ -320,7 +319,8 @@ private:
       std::fprintf(stderr, "piorch exec: %s\n", note.c_str());
     if (!how.problem.empty())
       std::fprintf(stderr, "piorch exec: %s\n", config::printable(how.problem).c_str());
-    tell_refused_settings(report);
+    for (const std::string& line : refused_settings(report))
+      std::fprintf(stderr, "piorch exec: %s\n", line.c_str());
     const bool reported = write_report(report);
     if (job_.terminal && (how.signal == SIGINT || how.signal == SIGQUIT)) {
       // Ctrl-C went to the command's process group only. Without the sandbox the
@@ -337,16 +337,6 @@ private:
     const int status = ended_by_ && how.signal ? 128 + ended_by_ : how.exit_code;
     // Not 125, which promises that nothing was executed.
     ::_exit(status == 0 && !reported ? 1 : status);
-  }
-
-  // Git has no word for why.
-  static void tell_refused_settings(const sandbox::exec_report& report) {
-    std::set<std::string> told;
-    for (const auto& [path, rule] : report.refused_paths)
-      if (rule.rfind("git config:", 0) == 0)
-        told.insert(config::printable(path) + ": refused: " + config::printable(rule));
-    for (const std::string& line : told)
-      std::fprintf(stderr, "piorch exec: %s\n", line.c_str());
   }
 
   bool write_report(const sandbox::exec_report& report) {

@@ -44,4 +44,12 @@ std::string memory_note(const sandbox::exec_report& report, const config::settin
   return {};
 }
 
+std::set<std::string> refused_settings(const sandbox::exec_report& report) {
+  std::set<std::string> out;
+  for (const auto& [path, rule] : report.refused_paths)
+    if (rule.rfind("git config:", 0) == 0)
+      out.insert(config::printable(path) + ": refused: " + config::printable(rule));
+  return out;
+}
+
 } // namespace piorch::broker

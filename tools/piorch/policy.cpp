@@ -3,6 +3,7 @@
 #include "sandbox/bwrap_args.hpp"
 #include "sandbox/policy_report.hpp"
 #include "sandbox/seatbelt.hpp"
+#include "sandbox/survey.hpp"
 #include "tools/piorch/commands.hpp"
 #include "tools/piorch/exit_status.hpp"
 #include "tools/piorch/output.hpp"
