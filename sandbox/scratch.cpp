@@ -8,6 +8,7 @@
 #include <cstring>
 #include <dirent.h>
 #include <fcntl.h>
+#include <set>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -214,13 +215,13 @@ void scratch::remove() noexcept {
 
 void sweep_scratch(const std::string& temp_dir) noexcept {
   try {
-    const auto base = canonical(temp_dir);
-    if (!base)
-      return;
-    const std::string parent = scratch_parent(*base);
-    sweep(parent);
-    ::rmdir(parent.c_str());
-    sweep(*base);
+    for (const std::string& base :
+         std::set{canonical(temp_dir).value_or(system_temp()), system_temp()}) {
+      const std::string parent = scratch_parent(base);
+      sweep(parent);
+      ::rmdir(parent.c_str());
+      sweep(base);
+    }
   } catch (...) { // out of memory: the next start tries again
   }
 }

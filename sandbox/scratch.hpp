@@ -41,8 +41,8 @@ private:
   ipc::unique_fd directory_;
 };
 
-// Removes the private directories below `temp_dir` that nobody holds any more, also
-// those that versions before left in `temp_dir` itself.
+// Removes the private directories below `temp_dir` and /tmp that nobody holds any more, also
+// those that versions before left in these directories themselves.
 void sweep_scratch(const std::string& temp_dir) noexcept;
 
 // Removes a tree below `parent` without following links or leaving the file

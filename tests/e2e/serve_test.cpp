@@ -3,6 +3,7 @@
 #include "ipc/client.hpp"
 #include "ipc/start_instance.hpp"
 #include "tests/support/read_file.hpp"
+#include "tests/support/run.hpp"
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -36,7 +37,7 @@ protected:
   E2eServe() {
     std::string pattern = "/tmp/piorch-serve-XXXXXX";
     root = ::mkdtemp(pattern.data());
-    for (const char* dir : {"home", "run", "project"})
+    for (const char* dir : {"home", "run", "project", "tmp"})
       fs::create_directory(root + "/" + dir);
     fs::permissions(root + "/run", fs::perms::owner_all);
   }
@@ -58,6 +59,7 @@ protected:
       ::dup2(ends[1], 1);
       ::setenv("HOME", (root + "/home").c_str(), 1);
       ::setenv("XDG_RUNTIME_DIR", (root + "/run").c_str(), 1);
+      ::setenv("TMPDIR", (root + "/tmp").c_str(), 1);
       ::execl(PIORCH_BUILD_DIR "/bin/piorch", "piorch", "serve", "--stdio", nullptr);
       ::_exit(99);
     }
@@ -243,6 +245,25 @@ TEST_F(E2eServe, NothingOutlivesAKilledOrchestrator) {
   ASSERT_TRUE(within(10s, [&] { return alive(mark()) > 0; }));
   ::kill(pid, SIGKILL);
   EXPECT_TRUE(within(1s, [&] { return alive(mark()) == 0; }));
+}
+
+// One that does not end in time is killed, and cannot remove what it has made.
+TEST_F(E2eServe, WhatAKilledBrokerLeavesGoesWithTheOrchestrator) {
+  {
+    client c(start_private());
+    greet(c);
+    c.request(shell("a", "mkdir -p $TMPDIR/a/b; exec sleep " + mark()));
+    ASSERT_TRUE(c.flush(client::clock::now() + 5s));
+    ASSERT_TRUE(within(10s, [&] { return alive(mark()) > 0; }));
+    const auto brokers = test::children_of(pid);
+    ASSERT_EQ(brokers.size(), 1u);
+    ::kill(brokers[0], SIGKILL);
+    ASSERT_TRUE(within(10s, [&] { return alive(mark()) == 0; }));
+    EXPECT_FALSE(fs::is_empty(root + "/tmp")) << "somebody else has removed it";
+  }
+  EXPECT_EQ(::waitpid(pid, nullptr, 0), pid);
+  pid = -1;
+  EXPECT_TRUE(fs::is_empty(root + "/tmp"));
 }
 
 TEST_F(E2eServe, ShutdownEndsEverythingAndThenAnswers) {

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <dirent.h>
 #include <fcntl.h>
+#include <filesystem>
 #include <fstream>
 #include <poll.h>
 #include <spawn.h>
@@ -227,11 +228,14 @@ std::vector<pid_t> processes_with(const std::string& text) {
 }
 
 std::vector<pid_t> children_of(pid_t pid) {
-  const std::string task = "/proc/" + std::to_string(pid) + "/task/" + std::to_string(pid);
-  std::ifstream in(task + "/children");
   std::vector<pid_t> out;
-  for (pid_t one; in >> one;)
-    out.push_back(one);
+  std::error_code ended;
+  for (const auto& thread :
+       std::filesystem::directory_iterator("/proc/" + std::to_string(pid) + "/task", ended)) {
+    std::ifstream in(thread.path() / "children");
+    for (pid_t one; in >> one;)
+      out.push_back(one);
+  }
   return out;
 }
 

@@ -33,11 +33,8 @@ sandbox_host::sandbox_host(asio::io_context& io, sandbox::hand_over& job, front 
       network_(io, system_, job.settings, job.trusted_file, std::move(asks)) {
   broker_ = system_.spawn(actors::broker_actor, port(), control(), job_.time_limit,
                           on_io([this](const actors::sandbox_handle& s) { start(s); }));
-  asio::post(io_, [this] { // what killed processes of before have left
-    sandbox::sweep_scratch(job_.temp_dir);
-    if (job_.temp_dir != "/tmp")
-      sandbox::sweep_scratch("/tmp");
-  });
+  // What killed processes of before have left.
+  asio::post(io_, [this] { sandbox::sweep_scratch(job_.temp_dir); });
 }
 
 void sandbox_host::end(sandbox::end_reason why) { actors::tell(broker_, actors::end_sandbox{why}); }

@@ -8,6 +8,7 @@
 #include "ipc/start_instance.hpp"
 #include "sandbox/facilities.hpp"
 #include "sandbox/launch.hpp"
+#include "sandbox/scratch.hpp"
 
 #include <algorithm>
 #include <csignal>
@@ -153,5 +154,6 @@ int main(int argc, char** argv) {
   }
   (*serving)->run(end_signals);
   serving->reset();
+  sandbox::sweep_scratch(paths->temp_dir); // of brokers that had to be killed
   return 0;
 }
