@@ -96,7 +96,7 @@ TEST_F(E2eExecEnd, SighupOfPiorch) {
 }
 
 TEST_F(E2eExecEnd, ACommandMayCleanUpAfterSigterm) {
-  const auto done = end_by("trap 'echo cleaned; exit 5' TERM; while :; do read -t 1000; done", {},
+  const auto done = end_by("trap 'echo cleaned; exit 5' TERM; while :; do read -t 0.1; done", {},
                            [](child& c) { c.send(SIGTERM); });
   EXPECT_EQ(done.out, "READY\ncleaned\n");
   EXPECT_EQ(done.status, 5);
@@ -104,8 +104,8 @@ TEST_F(E2eExecEnd, ACommandMayCleanUpAfterSigterm) {
 }
 
 TEST_F(E2eExecEnd, SigintGoesToTheCommandOnly) {
-  const auto done = end_by("trap 'echo interrupted; exit 6' INT; while :; do read -t 1000; done",
-                           {}, [](child& c) { c.send(SIGINT); });
+  const auto done = end_by("trap 'echo interrupted; exit 6' INT; while :; do read -t 0.1; done", {},
+                           [](child& c) { c.send(SIGINT); });
   EXPECT_EQ(done.out, "READY\ninterrupted\n");
   EXPECT_EQ(done.status, 6);
   nothing_left();

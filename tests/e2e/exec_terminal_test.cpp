@@ -34,9 +34,9 @@ TEST_F(E2eExecTerminal, ControlCEndsTheCommandAndNotTheShell) {
   ASSERT_TRUE(t.sees("READY")) << t.screen();
   t.type("\x03");
   ASSERT_TRUE(t.sees("host$ ")) << t.screen();
-  t.type(
-      "$P exec -c 'trap \"echo caught; exit 9\" INT; echo REA''DY; while :; do read x; done'; echo "
-      "\"sta\"tus=$?\n");
+  t.type("$P exec -c 'trap \"echo caught; exit 9\" INT; echo REA''DY; while :; do read -t 1 x; "
+         "done'; echo "
+         "\"sta\"tus=$?\n");
   ASSERT_TRUE(t.sees("READY")) << t.screen();
   t.type("\x03");
   EXPECT_TRUE(t.sees("caught")) << t.screen();

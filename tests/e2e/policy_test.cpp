@@ -1,4 +1,5 @@
 // What piorch policy prints is what holds.
+#include "sandbox/scratch.hpp"
 #include "tests/tools/cli.hpp"
 
 #include <gmock/gmock.h>
@@ -15,6 +16,10 @@ protected:
     home.write("app/it's, \"odd\"\n.key", "key");
     home.write("app/src/main.c", "int main;");
   }
+
+  // Other sandboxes come and go: where they lie would go with the last one, and a printed line that
+  // hides it could not any more.
+  const result<sandbox::scratch> other = sandbox::scratch::make(sandbox::system_temp());
 };
 
 // The printed command line, with a command in the place of COMMAND, makes these walls.

@@ -27,7 +27,7 @@ async function busy(pi: rpc_pi, name: string) {
 
 /** What piorch makes for itself, and must not leave. */
 const left_on_disk = () => [
-  ...readdirSync(rig.temp_dir).filter((name) => name.startsWith("pi-sandbox-")),
+  ...readdirSync(rig.temp_dir, { recursive: true, encoding: "utf8" }).filter((name) => name.startsWith("pi-sandbox-")),
   ...readdirSync(join(rig.runtime_dir, "piorch")).filter((name) => /^serve-\d+\.sock$/.test(name)),
 ];
 

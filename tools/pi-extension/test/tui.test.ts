@@ -22,14 +22,15 @@ test("a person at a terminal: notices, two workers at a glance, an approval, /re
   const tools = ["left", "right"].map((name) => ({ name: "subagent", arguments: { task: `#bash echo the ${name} answer; cat gate-${name}` } }));
   terminal.enter(`#steps ${JSON.stringify([{ tools }, { text: "both are done" }])}`);
   const row = (name: string) => `subagent start #bash echo the ${name} answer; cat gate-${name}\\s+running [0-9a-f]{32}\\s+bash echo the ${name} answer`;
-  await terminal.shows(new RegExp(`${row("left")}[^]*${row("right")}`));
+  await terminal.shows(new RegExp(`${row("left")}[^]*${row("right")}[^]*─ \\S+ Working ─`));
   for (const gate of gates) gate.write("");
   await terminal.shows(/done [0-9a-f]{32} \d+ tokens\s+the left answer[^]*done [0-9a-f]{32} \d+ tokens\s+the right answer[^]*both are done/);
 
-  // What a worker says moves no cursor.
+  // What a worker says moves no cursor. (What Pi's own model says would: it does not repeat it.)
   const answer = "\x1b[2J\x1b]0;title\x07first\tline\nsecond";
-  terminal.enter(`#tool subagent ${JSON.stringify({ task: `#plain ${answer}` })}`);
-  await terminal.shows(/subagent start #plain \\u\{1b\}\[2J\\u\{1b\}\]0;title\\u\{7\}first line\s+done [^]*\\u\{1b\}\[2J\\u\{1b\}\]0;title\\u\{7\}first {4}line\s+second/);
+  const telling = [{ name: "subagent", arguments: { task: `#plain ${answer}` } }];
+  terminal.enter(`#steps ${JSON.stringify([{ tools: telling }, { text: "it has told" }])}`);
+  await terminal.shows(/subagent start #plain \\u\{1b\}\[2J\\u\{1b\}\]0;title\\u\{7\}first line\s+done [^]*\\u\{1b\}\[2J\\u\{1b\}\]0;title\\u\{7\}first {4}line\s+second\s+it has told/);
 
   // The question names the host and the command; both answers, and their effect.
   const fetch = "#bash curl -sS http://www.example.org/";
@@ -44,7 +45,8 @@ test("a person at a terminal: notices, two workers at a glance, an approval, /re
   terminal.key("Enter");
   await terminal.shows(/Reason: denied by the user\.[^]*Warning: piorch: denied a connection to www\.example\.org:80: denied by the user/);
 
-  // A new orchestrator takes the place of the old one.
+  // A new orchestrator takes the place of the old one. Pi wants to have settled.
+  await terminal.shows(/^(?![^]* Working ─)/);
   const pi = terminal.pid;
   const before = child(pi, "piorch-serve");
   const remain = await watch([before]);

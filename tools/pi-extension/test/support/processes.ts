@@ -8,17 +8,27 @@ import { setTimeout as pause } from "node:timers/promises";
 
 /** `pid` and every process below it. */
 export function tree(pid: number): number[] {
-  return [pid, ...children(pid).flatMap(tree)];
+  const all = parents();
+  const below = (one: number): number[] => [one, ...all.filter(([, parent]) => parent === one).flatMap(([child]) => below(child))];
+  return below(pid);
 }
 
 export function children(pid: number): number[] {
-  try {
-    return readdirSync(`/proc/${pid}/task`).flatMap((thread) =>
-      readFileSync(`/proc/${pid}/task/${thread}/children`, "utf8").split(" ").filter((word) => word.trim()).map(Number),
-    );
-  } catch {
-    return []; // it has ended
-  }
+  return parents().filter(([, parent]) => parent === pid).map(([child]) => child);
+}
+
+/** Every process and its parent. The kernel's own lists of children leave some out when another
+ *  one ends meanwhile. */
+function parents(): [number, number][] {
+  return readdirSync("/proc").flatMap((pid): [number, number][] => {
+    if (!/^\d+$/.test(pid)) return [];
+    try {
+      const stat = readFileSync(`/proc/${pid}/stat`, "latin1"); // PID (COMMAND) STATE PARENT ...
+      return [[Number(pid), Number(stat.slice(stat.lastIndexOf(")")).split(" ")[2])]];
+    } catch {
+      return []; // it has ended
+    }
+  });
 }
 
 /** The child of that name. @throws Error when there is not exactly one */
