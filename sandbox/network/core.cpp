@@ -8,12 +8,12 @@
 namespace piorch::sandbox::network {
 namespace {
 
-// Two descriptors a connection, two a pipe, some for everything else.
+// Two descriptors a connection, some for everything else.
 std::size_t connections_that_fit() {
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
     return limits::proxy_connections;
-  const std::size_t reserved = 2 * limits::relay_pipes + 128;
+  constexpr std::size_t reserved = 128;
   const auto most = static_cast<std::size_t>(limit.rlim_cur);
   const std::size_t fit = most > reserved + 32 ? (most - reserved) / 2 : 16;
   return std::min(fit, limits::proxy_connections);

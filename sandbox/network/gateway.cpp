@@ -8,7 +8,6 @@
 #include <boost/asio/steady_timer.hpp>
 
 #include <cerrno>
-#include <csignal>
 #include <cstring>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -74,11 +73,7 @@ struct gateway::acceptor : std::enable_shared_from_this<acceptor> {
 };
 
 gateway::gateway(asio::io_context& io, gateway_options options, gateway_events events)
-    : core_(std::make_shared<core>(io, std::move(options), std::move(events))) {
-  struct sigaction old {};
-  if (::sigaction(SIGPIPE, nullptr, &old) == 0 && old.sa_handler == SIG_DFL)
-    ::signal(SIGPIPE, SIG_IGN);
-}
+    : core_(std::make_shared<core>(io, std::move(options), std::move(events))) {}
 
 gateway::~gateway() { stop(); }
 

@@ -3,8 +3,7 @@
 // piorch-init), decides, resolves, dials in the host's namespace and relays.
 // Nothing else connects the two.
 //
-// Asio thread only; call-backs come on that thread. The gateway ignores SIGPIPE
-// for the process (splice(2) into a closed socket would raise it).
+// Asio thread only; call-backs come on that thread.
 #pragma once
 
 #include "config/network_limits.hpp"

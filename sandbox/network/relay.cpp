@@ -6,8 +6,8 @@
 #include <boost/asio/post.hpp>
 
 #include <cerrno>
-#include <fcntl.h>
 #include <sys/socket.h>
+#include <utility>
 
 namespace piorch::sandbox::network {
 
@@ -17,14 +17,14 @@ using boost::system::error_code;
 namespace {
 
 // How many steps one connection may take before the others have their turn.
-constexpr int steps_per_turn = 8;
+constexpr int steps_per_turn = 4;
 
 bool would_block(int e) { return e == EAGAIN || e == EWOULDBLOCK; }
 
 } // namespace
 
 relay_resources::relay_resources(std::chrono::steady_clock::duration half_closed_time)
-    : pipes(limits::relay_pipes), buffer(limits::relay_buffer_bytes),
+    : large(limits::relay_bulk_buffers), buffer(limits::relay_buffer_bytes),
       half_closed(half_closed_time) {}
 
 relay::relay(socket client, socket server, std::string to_server, std::string to_client,
@@ -32,12 +32,14 @@ relay::relay(socket client, socket server, std::string to_server, std::string to
     : client_(std::move(client)), server_(std::move(server)), shared_(std::move(shared)),
       on_end_(std::move(on_end)) {
   up_.held = std::move(to_server);
+  up_.size = up_.held.size();
   down_.held = std::move(to_client);
+  down_.size = down_.held.size();
 }
 
 relay::~relay() {
-  return_pipe(up_);
-  return_pipe(down_);
+  return_buffer(up_);
+  return_buffer(down_);
 }
 
 void relay::start() {
@@ -49,6 +51,8 @@ void relay::start() {
     abort();
     return;
   }
+  // The way into the sandbox is short: what the kernel keeps for a slow reader is of no use there.
+  client_.set_option(asio::socket_base::send_buffer_size(limits::relay_client_buffer_bytes), ec);
   pump(down_);
   if (!closed_)
     pump(up_);
@@ -67,8 +71,9 @@ void relay::close() {
   error_code ignored;
   client_.close(ignored); // cancels the waits, whose handlers hold us
   server_.close(ignored);
-  if (half_closed_)
-    half_closed_->cancel();
+  for (auto* timer : {half_closed_.get(), up_.patience.get(), down_.patience.get()})
+    if (timer)
+      timer->cancel();
   if (auto f = std::move(on_end_))
     f();
 }
@@ -80,9 +85,9 @@ void relay::pump(way& w) {
         moved_since_ = true;
         break;
       case progress::wait_to_read:
-        return wait(w, false);
+        return wait_to_read(w);
       case progress::wait_to_write:
-        return wait(w, true);
+        return wait_to_write(w);
       case progress::ended:
         w.done = true;
         return on_way_done();
@@ -96,98 +101,104 @@ void relay::pump(way& w) {
   });
 }
 
-void relay::wait(way& w, bool for_write) {
-  auto& s = for_write ? w.to : w.from;
-  s.async_wait(for_write ? socket::wait_write : socket::wait_read,
-               [self = shared_from_this(), &w](error_code) {
-                 if (!self->closed_) // an error shows at the next read or write
-                   self->pump(w);
-               });
+// What arrives faster than it is passed on comes in larger portions to whoever waits a little:
+// every portion costs its sender, this process and the reader a change of context.
+void relay::wait_to_read(way& w) {
+  be_patient(w, std::exchange(w.burst, 0) >= limits::relay_patience_bytes);
+  if (w.patient) {
+    if (!w.patience)
+      w.patience = std::make_unique<asio::steady_timer>(w.from.get_executor());
+    w.patience->expires_after(limits::relay_patience);
+    w.patience->async_wait([self = shared_from_this(), &w](error_code ec) {
+      if (ec || self->closed_)
+        return;
+      self->be_patient(w, false);
+      error_code ignored;
+      w.from.cancel(ignored); // what has come is taken as it is
+    });
+  }
+  w.from.async_wait(socket::wait_read, [self = shared_from_this(), &w](error_code) {
+    if (w.patience)
+      w.patience->cancel();
+    if (!self->closed_) // an error shows at the next read
+      self->pump(w);
+  });
+}
+
+void relay::wait_to_write(way& w) {
+  w.to.async_wait(socket::wait_write, [self = shared_from_this(), &w](error_code) {
+    if (!self->closed_) // an error shows at the next write
+      self->pump(w);
+  });
+}
+
+void relay::be_patient(way& w, bool patient) {
+  if (std::exchange(w.patient, patient) == patient)
+    return;
+  error_code ignored;
+  w.from.set_option(asio::socket_base::receive_low_watermark(
+                        patient ? static_cast<int>(limits::relay_patience_bytes) : 1),
+                    ignored);
 }
 
 relay::progress relay::step(way& w) {
-  if (!w.held.empty())
-    return write_held(w);
-  if (w.in_pipe == 0 && w.read_end) {
-    return_pipe(w);
-    if (::shutdown(w.to.native_handle(), SHUT_WR) != 0 && errno != ENOTCONN)
-      return progress::failed;
-    return progress::ended;
-  }
-  if (w.bulk && !w.pipe)
-    w.pipe = shared_->pipes.take();
-  return w.pipe ? splice(w) : copy(w);
+  if (w.at < w.size)
+    return write(w);
+  if (!w.read_end)
+    return read(w);
+  if (::shutdown(w.to.native_handle(), SHUT_WR) != 0 && errno != ENOTCONN)
+    return progress::failed;
+  return progress::ended;
 }
 
-relay::progress relay::write_held(way& w) {
-  const auto n = ::send(w.to.native_handle(), w.held.data() + w.held_at, w.held.size() - w.held_at,
-                        MSG_NOSIGNAL | MSG_DONTWAIT);
-  if (n < 0)
-    return would_block(errno) ? progress::wait_to_write
-           : errno == EINTR   ? progress::moved
-                              : progress::failed;
-  w.held_at += static_cast<std::size_t>(n);
-  if (w.held_at == w.held.size()) {
-    std::string().swap(w.held); // an idle connection keeps no buffer
-    w.held_at = 0;
-  }
-  return progress::moved;
-}
-
-relay::progress relay::copy(way& w) {
-  auto& buffer = shared_->buffer;
-  const auto n = ::recv(w.from.native_handle(), buffer.data(), buffer.size(), MSG_DONTWAIT);
-  if (n < 0)
-    return would_block(errno) ? progress::wait_to_read
-           : errno == EINTR   ? progress::moved
-                              : progress::failed;
-  if (n == 0) {
-    w.read_end = true;
+relay::progress relay::read(way& w) {
+  auto& small = shared_->buffer;
+  if (!w.large && w.last >= small.size())
+    w.large = shared_->large.take();
+  char* into = w.large ? w.large.get() : small.data();
+  const auto n = ::recv(w.from.native_handle(), into,
+                        w.large ? limits::relay_bulk_bytes : small.size(), MSG_DONTWAIT);
+  if (n < 0 && errno == EINTR)
     return progress::moved;
+  if (n <= 0) {
+    return_buffer(w); // nothing in flight: somebody else may use it
+    w.read_end = n == 0;
+    return n == 0               ? progress::moved
+           : would_block(errno) ? progress::wait_to_read
+                                : progress::failed;
   }
-  const auto got = static_cast<std::size_t>(n);
-  w.bulk = got == buffer.size();
-  const auto sent = ::send(w.to.native_handle(), buffer.data(), got, MSG_NOSIGNAL | MSG_DONTWAIT);
+  w.last = static_cast<std::size_t>(n);
+  w.burst += w.last;
+  const auto sent = ::send(w.to.native_handle(), into, w.last, MSG_NOSIGNAL | MSG_DONTWAIT);
   if (sent < 0 && !would_block(errno) && errno != EINTR)
     return progress::failed;
-  const auto out = sent < 0 ? 0 : static_cast<std::size_t>(sent);
-  if (out < got)
-    w.held.assign(buffer.data() + out, got - out);
+  w.at = sent < 0 ? 0 : static_cast<std::size_t>(sent);
+  w.size = w.last;
+  if (!w.large && w.at < w.size) {
+    w.held.assign(into + w.at, w.size - w.at);
+    w.at = 0;
+    w.size = w.held.size();
+  }
   return progress::moved;
 }
 
-relay::progress relay::splice(way& w) {
-  constexpr unsigned flags = SPLICE_F_MOVE | SPLICE_F_NONBLOCK;
-  if (w.in_pipe == 0) {
-    const auto n = ::splice(w.from.native_handle(), nullptr, w.pipe.write_end.get(), nullptr,
-                            limits::relay_pipe_bytes, flags);
-    if (n < 0) {
-      if (errno == EINTR)
-        return progress::moved;
-      if (!would_block(errno))
-        return progress::failed;
-      return_pipe(w); // nothing in flight: somebody else may use it
-      return progress::wait_to_read;
-    }
-    if (n == 0) {
-      w.read_end = true;
-      return progress::moved;
-    }
-    w.in_pipe = static_cast<std::size_t>(n);
-  }
+relay::progress relay::write(way& w) {
+  const char* from = w.large ? w.large.get() : w.held.data();
   const auto n =
-      ::splice(w.pipe.read_end.get(), nullptr, w.to.native_handle(), nullptr, w.in_pipe, flags);
+      ::send(w.to.native_handle(), from + w.at, w.size - w.at, MSG_NOSIGNAL | MSG_DONTWAIT);
   if (n < 0)
     return would_block(errno) ? progress::wait_to_write
            : errno == EINTR   ? progress::moved
                               : progress::failed;
-  w.in_pipe -= static_cast<std::size_t>(n);
+  w.at += static_cast<std::size_t>(n);
+  if (w.at == w.size)
+    std::string().swap(w.held); // an idle connection keeps no buffer
   return progress::moved;
 }
 
-void relay::return_pipe(way& w) {
-  if (w.pipe)
-    shared_->pipes.give_back(std::move(w.pipe), w.in_pipe == 0);
+void relay::return_buffer(way& w) {
+  if (w.large)
+    shared_->large.give_back(std::move(w.large));
 }
 
 void relay::on_way_done() {

@@ -2,13 +2,15 @@
 // ended. A FIN is passed on as a FIN and the other way goes on (half-close); a
 // reset or an error is passed on as a reset, so that a cut transfer never looks
 // complete. Back-pressure is the sockets' own: nothing is read that was not
-// written, but one buffer or pipe per way. Small transfers are copied through a
-// shared buffer; a way that fills it continues with splice(2).
+// written, but one buffer per way. Small transfers are copied through a shared
+// buffer; a way that fills it goes on with a large one, and wakes up less often.
+// (Not splice(2): its many single pages cost the reader more than the copy that
+// they save, docs/benchmarks.md.)
 //
 // Asio thread only. Owns both sockets and itself by its pending waits.
 #pragma once
 
-#include "sandbox/network/pipe_pool.hpp"
+#include "sandbox/network/buffer_pool.hpp"
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
@@ -24,7 +26,7 @@ namespace piorch::sandbox::network {
 
 // What all relays of a sandbox share.
 struct relay_resources {
-  pipe_pool pipes;
+  buffer_pool large;
   std::vector<char> buffer; // of use only within one call
   // How long a half-closed connection may go without a byte.
   const std::chrono::steady_clock::duration half_closed;
@@ -50,11 +52,13 @@ private:
   struct way {
     socket& from;
     socket& to;
-    std::string held; // read, not yet written (copying)
-    std::size_t held_at = 0;
-    pipe_pair pipe; // read, not yet written (splicing)
-    std::size_t in_pipe = 0;
-    bool bulk = false;     // filled a whole buffer: splice from now on
+    buffer_pool::buffer large = {}; // lent
+    std::string held = {};          // read into the shared buffer and not yet written
+    std::size_t at = 0, size = 0;   // what of `large` or `held` is not yet written
+    std::size_t last = 0;           // how many bytes came at once
+    std::size_t burst = 0;          // and without a wait between them
+    std::unique_ptr<boost::asio::steady_timer> patience = {};
+    bool patient = false;  // waits for relay_patience_bytes
     bool read_end = false; // FIN received
     bool done = false;     // FIN passed on
   };
@@ -62,19 +66,20 @@ private:
 
   void pump(way& w);
   progress step(way& w);
-  progress copy(way& w);
-  progress splice(way& w);
-  progress write_held(way& w);
-  void wait(way& w, bool for_write);
-  void return_pipe(way& w);
+  progress read(way& w);
+  progress write(way& w);
+  void wait_to_read(way& w);
+  void wait_to_write(way& w);
+  void be_patient(way& w, bool patient);
+  void return_buffer(way& w);
   void on_way_done();
   void arm_half_closed_timer();
   void close();
 
   socket client_;
   socket server_;
-  way up_{client_, server_, {}, 0, {}, 0, false, false, false};
-  way down_{server_, client_, {}, 0, {}, 0, false, false, false};
+  way up_{client_, server_};
+  way down_{server_, client_};
   std::shared_ptr<relay_resources> shared_;
   std::function<void()> on_end_;
   std::unique_ptr<boost::asio::steady_timer> half_closed_;

@@ -129,7 +129,7 @@ TEST_F(SandboxNetworkTunnel, ASlowReaderHoldsTheWriterBack) {
     held = sent;
     std::this_thread::sleep_for(200ms);
   }
-  EXPECT_LT(held, 64u << 20); // socket buffers of four ends and one pipe
+  EXPECT_LT(held, 64u << 20); // socket buffers of four ends and one of the relay
   const auto before = loop_cpu_seconds();
   std::this_thread::sleep_for(300ms);
   EXPECT_LT(loop_cpu_seconds() - before, 0.1);
@@ -164,8 +164,8 @@ TEST_F(SandboxNetworkTunnel, SlowWritersAreServedByteByByteAndHoldNothing) {
     for (auto& p : slow)
       ASSERT_EQ(p.some(), std::string(1, c)); // passed on at once, not collected
   }
-  // Two sockets here, one of the gateway's each way, one of the server's; pipes are lent.
-  EXPECT_LE(open_descriptors(), before + 4 * writers + 2 * limits::relay_pipes + 20);
+  // Two sockets here, one of the gateway's each way, one of the server's.
+  EXPECT_LE(open_descriptors(), before + 4 * writers + 20);
   auto quick = opened();
   quick.send("hello");
   EXPECT_EQ(quick.exactly(5), "hello");
@@ -205,6 +205,50 @@ TEST_F(SandboxNetworkTunnel, ABigTransferArrivesByteForByte) {
   }
   EXPECT_EQ(p.some(), "");
   EXPECT_EQ(p.last_error(), 0);
+  p.close();
+  expect_rest();
+}
+
+// Whoever sends a lot is waited for a little, but not for ever.
+TEST_F(SandboxNetworkTunnel, TheEndOfABurstArrivesThoughTheConnectionStaysOpen) {
+  constexpr int bursts = 50;
+  constexpr std::size_t size = 4u << 20;
+  serve(web, 443, [&](peer& p) {
+    const std::string burst(size, 'x');
+    for (int i = 0; i < bursts && p.send(burst); ++i) {
+      std::this_thread::sleep_for(1ms);
+      if (!p.send("end") || p.exactly(5) != "thank")
+        return;
+    }
+  });
+  start({"www.example.org"});
+  auto p = opened();
+  for (int i = 0; i < bursts; ++i) {
+    ASSERT_EQ(p.exactly(size + 3).size(), size + 3) << i;
+    ASSERT_TRUE(p.send("thank"));
+  }
+  p.close();
+  expect_rest();
+}
+
+TEST_F(SandboxNetworkTunnel, WhenAllLargeBuffersAreLentTheOthersGoOn) {
+  constexpr std::size_t size = 64u << 20;
+  serve(web, 443, [&](peer& p) {
+    const std::string block(1 << 20, 'x');
+    for (std::size_t n = 0; n < size && p.send(block); n += block.size()) {
+    }
+  });
+  start({"www.example.org"});
+  std::vector<peer> silent; // each with a full buffer at the relay
+  for (std::size_t i = 0; i < limits::relay_bulk_buffers + 2; ++i) {
+    silent.push_back(opened());
+    ASSERT_EQ(silent.back().exactly(8u << 20).size(), 8u << 20);
+  }
+  auto p = opened();
+  EXPECT_EQ(p.all().size(), size);
+  for (peer& one : silent)
+    EXPECT_EQ(one.all().size(), size - (8u << 20));
+  silent.clear();
   p.close();
   expect_rest();
 }
@@ -297,7 +341,7 @@ TEST_F(SandboxNetworkTunnel, AHostThatDoesNotAnswerIsLeftWhenTheClientLeaves) {
   expect_rest();
 }
 
-TEST_F(SandboxNetworkTunnel, WithoutDescriptorsForPipesBytesStillFlow) {
+TEST_F(SandboxNetworkTunnel, WithoutDescriptorsBytesStillFlow) {
   // The server is in this process, too, and outlives the test's body.
   const auto accepted = std::make_shared<std::atomic<bool>>(false);
   serve(web, 443, [accepted](peer& p) {
