@@ -102,6 +102,12 @@ public:
     p_.rules.push_back({access::write, path, {}, reason, true});
   }
 
+  // The host's Git writes there as well.
+  void write_git(const std::string& path, const std::string& reason) {
+    write(path, reason);
+    p_.rules.back().plain = true;
+  }
+
   void add(const rule& extra) {
     if (extra.what == access::read)
       show(extra.path, extra.reason);
@@ -181,10 +187,10 @@ void show_git(builder& b, const git_layout& git, bool read_only) {
     b.show(git.common_dir, "the repository that this work tree belongs to");
     for (const char* name : {"objects", "refs", "logs"})
       if (is_directory(join(git.common_dir, name)))
-        b.write(join(git.common_dir, name), "commits of this linked work tree go here");
-    b.write(git.git_dir, "the Git directory of this linked work tree");
+        b.write_git(join(git.common_dir, name), "commits of this linked work tree go here");
+    b.write_git(git.git_dir, "the Git directory of this linked work tree");
   } else if (git.kind == kind::submodule)
-    b.write(git.git_dir, "the Git directory of this submodule");
+    b.write_git(git.git_dir, "the Git directory of this submodule");
 }
 
 } // namespace

@@ -69,7 +69,14 @@ int operations::bind(int socket, std::uint64_t address, std::uint32_t length) {
     std::memcpy(here.sun_path, name.c_str(), std::min(name.size(), sizeof here.sun_path - 1));
     return bind_to(&here, path_at + std::min(name.size() + 1, sizeof here.sun_path));
   };
-  const int e = make(at, deed::make_other, act);
+  auto act_and_look = [&](verdict v) {
+    const int e = act(v);
+    if (e < 0 || !is_out_of_place(at)) // the directory may have become a Git directory
+      return e;
+    ::unlinkat(at.parent, at.name.c_str(), 0);
+    return refuse(at, only_plain);
+  };
+  const int e = make(at, deed::make_other, act_and_look);
   [[maybe_unused]] const int back = ::fchdir(s_.root);
   return e == -EEXIST ? -EADDRINUSE : e;
 }

@@ -90,9 +90,9 @@ bool is_git_dir(int directory);
 bool is_below_dot_git(std::string_view path); // by its name alone
 bool is_in_git_dir(int directory, std::string_view path);
 
-// May a link there have this target? One that leads further down in the same directory, as Git
-// makes to find out whether there are links (tXXXXXX to "testing").
-bool leads_inward(std::string_view target);
+// The one link that may be there: Git makes tXXXXXX to find out whether there are links. A link to
+// `config` or to a hook would be written through as one that leads out.
+bool is_trial_link(std::string_view target);
 
 // Creates parent/commondir with the only text it may have and returns a descriptor of a
 // nameless file opened with `flags` for the caller to write to; -errno.

@@ -105,7 +105,7 @@ bool operations::is_plain(const place& at, const char* link_target) const {
   const std::string path = directory_path(at);
   if (path.empty() || s_.names.is_plain(path))
     return true;
-  return is_in_git_dir(at.parent, path) && !(link_target && leads_inward(link_target));
+  return is_in_git_dir(at.parent, path) && !(link_target && is_trial_link(link_target));
 }
 
 bool operations::is_plain_by_rule(const place& at) const {
@@ -116,7 +116,8 @@ bool operations::is_plain_by_rule(const place& at) const {
 bool operations::is_out_of_place(const place& at) const {
   struct stat s {};
   return ::fstatat(at.parent, at.name.c_str(), &s, AT_SYMLINK_NOFOLLOW) == 0 &&
-         !S_ISREG(s.st_mode) && !S_ISDIR(s.st_mode) && is_plain(at);
+         !S_ISREG(s.st_mode) && !S_ISDIR(s.st_mode) &&
+         (is_plain(at) || (is_git_file(at.name) && !S_ISLNK(s.st_mode)));
 }
 
 // Checks and carries out one deed that makes at.name. `act` returns a descriptor, 0 or -errno.
@@ -208,8 +209,12 @@ int operations::make_node(int directory, const char* path, mode_t mode, dev_t de
   if (const int e = use_callers_mask(); e < 0)
     return e;
   auto act = [&](verdict) {
-    return status(::syscall(SYS_mknodat, at.parent, at.spelled().c_str(), mode,
-                            static_cast<unsigned>(device)));
+    const int e = status(::syscall(SYS_mknodat, at.parent, at.spelled().c_str(), mode,
+                                   static_cast<unsigned>(device)));
+    if (e < 0 || is_file || !is_out_of_place(at)) // the directory may have become a Git directory
+      return e;
+    ::unlinkat(at.parent, at.name.c_str(), 0);
+    return refuse(at, only_plain);
   };
   return make(at, deed::make_other, act);
 }

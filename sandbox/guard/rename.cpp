@@ -66,14 +66,18 @@ int operations::rename(int from_directory, const char* from, int to_directory, s
   if ((is_plain_by_rule(target) || (flags & exchange)) &&
       is_plain_by_rule(source) != is_plain_by_rule(target))
     return is_there(source) ? -EXDEV : -ENOENT;
-  // For a file Git directories have the rules below. A directory may hold links.
-  const auto brings_links = [&](const place& what, const place& left, const place& entered) {
+  // For a file Git directories have the rules below. A directory may hold links. A .gitignore is
+  // no pipe, wherever it is.
+  const auto out_of_place = [&](const place& what, const place& left, const place& entered) {
     struct stat s {};
-    return ::fstatat(what.parent, what.name.c_str(), &s, AT_SYMLINK_NOFOLLOW) == 0 &&
-           !S_ISREG(s.st_mode) && is_plain(entered) && !is_plain(left);
+    if (::fstatat(what.parent, what.name.c_str(), &s, AT_SYMLINK_NOFOLLOW) != 0 ||
+        S_ISREG(s.st_mode))
+      return false;
+    return (is_git_file(entered.name) && !S_ISDIR(s.st_mode) && !S_ISLNK(s.st_mode)) ||
+           (is_plain(entered) && !is_plain(left));
   };
-  if (brings_links(source, source, target) ||
-      ((flags & exchange) && brings_links(target, target, source)))
+  if (out_of_place(source, source, target) ||
+      ((flags & exchange) && out_of_place(target, target, source)))
     return refused(target, only_plain);
 
   auto act = [&](verdict) {
@@ -135,8 +139,8 @@ int operations::rename(int from_directory, const char* from, int to_directory, s
   int e = -EACCES;
   if (judge(target, deed::move_here, why) == verdict::allow) {
     e = act(here);
-    const bool crossed = e == 0 && (brings_links(target, source, target) ||
-                                    ((flags & exchange) && brings_links(source, target, source)));
+    const bool crossed = e == 0 && (out_of_place(target, source, target) ||
+                                    ((flags & exchange) && out_of_place(source, target, source)));
     if (e == 0 && (crossed || is_refused_now(target, deed::move_here, here, why))) {
       if (flags & exchange)
         act(here);

@@ -129,10 +129,45 @@ TEST_F(GuardedExec, InAGitDirectoryOnlyFilesAndDirectoriesComeIntoBeing) {
   const auto r = in_sandbox(R"sh(
     rm -f .git/COMMIT_EDITMSG; ln -s "$HOME/notes" .git/COMMIT_EDITMSG && echo made
     ln -sf "$HOME/notes" .git/logs/HEAD && echo made; ln -s ../../../notes .git/FETCH_HEAD && echo made
+    ln -s config .git/MERGE_MSG && echo made
     mkdir l; ln -s "$HOME/notes" l/HEAD; mv .git/logs .git/old; mv l .git/logs; test -L .git/logs/HEAD && echo moved
-    rm .git/HEAD; mkfifo .git/HEAD && echo pipe; mkfifo real/.gitignore && echo pipe)sh");
+    rm .git/HEAD; mkfifo .git/HEAD && echo pipe; mkfifo real/.gitignore && echo pipe
+    mkfifo p; mv p real/.gitignore && echo moved; ln p real/.gitattributes && echo linked)sh");
   EXPECT_EQ(r.out, "") << r.err;
   EXPECT_THAT(refusals(), Contains(HasSubstr(".git/COMMIT_EDITMSG: only files and directories")));
+}
+
+// However deep what is looked through.
+TEST_F(GuardedExec, ADeepTreeThatBecomesARepositoryEndsNothing) {
+  const auto r = in_sandbox(R"sh(
+    for levels in 40 62 80; do
+      mkdir -p b$levels/objects; deep=b$levels
+      for i in $(seq $levels); do deep=$deep/x; done
+      mkdir -p $deep; mkdir b$levels/refs 2>/dev/null; echo alive
+    done)sh");
+  EXPECT_EQ(r.out, "alive\nalive\nalive\n") << r.err;
+  EXPECT_EQ(r.status, 0);
+}
+
+// A work tree inside of its bare repository is a work tree; the repository stays one.
+TEST_F(GuardedExec, AWorkTreeInABareRepository) {
+  fs::remove_all(app);
+  const std::string made = "cd '" + home.path().string() + R"sh(' && git init -q first &&
+    git -C first -c user.name=n -c user.email=n@example.org commit -q --allow-empty -m first &&
+    git clone -q --bare first there.git && git -C there.git worktree add -q app && mkdir -p there.git/logs &&
+    ln -s there.git/app app)sh";
+  ASSERT_EQ(std::system(made.c_str()), 0);
+  app = home.path() / "there.git/app";
+  expect_works(R"sh(
+    mkdir -p node_modules/.bin; ln -s ../x/cli.js node_modules/.bin/x; ln -s /usr/bin/env env; mkfifo pipe
+    echo y >y; git add y env node_modules; git commit -qm second; git log --format=%s)sh");
+  const auto r = in_sandbox(R"sh(
+    for at in .. ../worktrees/app; do
+      for name in logs/HEAD logs/x COMMIT_EDITMSG; do
+        ln -sf "$HOME/notes" $at/$name 2>/dev/null; test -L $at/$name && echo $at/$name
+      done
+    done; true)sh");
+  EXPECT_EQ(r.out, "") << r.err;
 }
 
 // The root's .gitmodules is protected; a repository below has its own.

@@ -43,6 +43,19 @@ void add_git_directory_attacks(std::vector<attack>& list) {
     ::unlink("repo/.git/COMMIT_EDITMSG");
     ::symlink("/tmp/out", "repo/.git/COMMIT_EDITMSG");
   });
+  add("message-link-to-the-settings", [](auto&) {
+    ::unlink("repo/.git/COMMIT_EDITMSG");
+    ::symlink("config", "repo/.git/COMMIT_EDITMSG");
+  });
+  add("message-link-to-a-hook", [](auto&) {
+    ::unlink("repo/.git/COMMIT_EDITMSG");
+    ::symlink("hooks/pre-commit", "repo/.git/COMMIT_EDITMSG");
+  });
+  add("links-to-the-settings-before-it-becomes-one", [](auto&) {
+    ::mkdir("b", 0755);
+    ::symlink("config", "b/MERGE_MSG");
+    bare("b");
+  });
   add("message-link-moved-in", [](auto&) {
     ::symlink("/tmp/out", "l");
     ::rename("l", "repo/.git/COMMIT_EDITMSG");
@@ -94,6 +107,20 @@ void add_git_directory_attacks(std::vector<attack>& list) {
   add("ignore-pipe", [](auto&) {
     ::mkdir("n", 0755);
     ::mkfifo("n/.gitignore", 0644);
+  });
+  add("ignore-pipe-moved", [](auto&) {
+    ::mkfifo("p", 0644);
+    ::rename("p", ".gitignore");
+  });
+  add("ignore-pipe-exchanged", [](auto&) {
+    ::mkdir("n", 0755);
+    write_file("n/.gitignore", "x\n");
+    ::mkfifo("p", 0644);
+    ::syscall(SYS_renameat2, AT_FDCWD, "p", AT_FDCWD, "n/.gitignore", 2);
+  });
+  add("ignore-pipe-linked", [](auto&) {
+    ::mkfifo("p", 0644);
+    ::link("p", ".gitignore");
   });
   // Hooks.
   add("hook", [](auto&) { write_file("repo/.git/hooks/pre-commit", "#!/bin/sh\n"); });
