@@ -95,8 +95,12 @@ hosts_table parse_hosts(std::string_view text) {
 }
 
 bool file_watch::refresh() {
-  ipc::unique_fd fd(::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   struct stat now {};
+  if (read_ && ::stat(path_.c_str(), &now) == 0 && now.st_ino == seen_.st_ino &&
+      now.st_dev == seen_.st_dev && now.st_size == seen_.st_size &&
+      now.st_mtim.tv_sec == seen_.st_mtim.tv_sec && now.st_mtim.tv_nsec == seen_.st_mtim.tv_nsec)
+    return false;
+  ipc::unique_fd fd(::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!fd || ::fstat(fd.get(), &now) != 0 || !S_ISREG(now.st_mode)) {
     const bool changed = !read_ || !content_.empty();
     read_ = true;
@@ -104,10 +108,6 @@ bool file_watch::refresh() {
     seen_ = {};
     return changed;
   }
-  if (read_ && now.st_ino == seen_.st_ino && now.st_dev == seen_.st_dev &&
-      now.st_size == seen_.st_size && now.st_mtim.tv_sec == seen_.st_mtim.tv_sec &&
-      now.st_mtim.tv_nsec == seen_.st_mtim.tv_nsec)
-    return false;
   content_.clear();
   char block[4096];
   while (content_.size() < file_max) {

@@ -43,16 +43,6 @@ relay::~relay() {
 }
 
 void relay::start() {
-  error_code ec;
-  client_.native_non_blocking(true, ec);
-  if (!ec)
-    server_.native_non_blocking(true, ec);
-  if (ec) {
-    abort();
-    return;
-  }
-  // The way into the sandbox is short: what the kernel keeps for a slow reader is of no use there.
-  client_.set_option(asio::socket_base::send_buffer_size(limits::relay_client_buffer_bytes), ec);
   pump(down_);
   if (!closed_)
     pump(up_);
@@ -154,18 +144,19 @@ relay::progress relay::step(way& w) {
 relay::progress relay::read(way& w) {
   auto& small = shared_->buffer;
   if (!w.large && w.last >= small.size())
-    w.large = shared_->large.take();
+    take_buffer(w);
   char* into = w.large ? w.large.get() : small.data();
   const auto n = ::recv(w.from.native_handle(), into,
                         w.large ? limits::relay_bulk_bytes : small.size(), MSG_DONTWAIT);
-  if (n < 0 && errno == EINTR)
+  const int problem = n < 0 ? errno : 0;
+  if (problem == EINTR)
     return progress::moved;
   if (n <= 0) {
     return_buffer(w); // nothing in flight: somebody else may use it
     w.read_end = n == 0;
-    return n == 0               ? progress::moved
-           : would_block(errno) ? progress::wait_to_read
-                                : progress::failed;
+    return n == 0                 ? progress::moved
+           : would_block(problem) ? progress::wait_to_read
+                                  : progress::failed;
   }
   w.last = static_cast<std::size_t>(n);
   w.burst += w.last;
@@ -194,6 +185,15 @@ relay::progress relay::write(way& w) {
   if (w.at == w.size)
     std::string().swap(w.held); // an idle connection keeps no buffer
   return progress::moved;
+}
+
+void relay::take_buffer(way& w) {
+  // The way into the sandbox is short: what the kernel keeps for a slow reader is of no use there.
+  error_code ignored;
+  if (&w.to == &client_ && !std::exchange(client_buffer_set_, true))
+    client_.set_option(asio::socket_base::send_buffer_size(limits::relay_client_buffer_bytes),
+                       ignored);
+  w.large = shared_->large.take();
 }
 
 void relay::return_buffer(way& w) {

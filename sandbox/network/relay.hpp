@@ -71,6 +71,7 @@ private:
   void wait_to_read(way& w);
   void wait_to_write(way& w);
   void be_patient(way& w, bool patient);
+  void take_buffer(way& w);
   void return_buffer(way& w);
   void on_way_done();
   void arm_half_closed_timer();
@@ -83,6 +84,7 @@ private:
   std::shared_ptr<relay_resources> shared_;
   std::function<void()> on_end_;
   std::unique_ptr<boost::asio::steady_timer> half_closed_;
+  bool client_buffer_set_ = false;
   bool moved_since_ = false;
   bool closed_ = false;
 };
