@@ -223,8 +223,10 @@ TEST_F(E2eNetworkTerminal, AYesIsNotEnoughTheNameMustBeTyped) {
 // Outside of the command's process group and session, with the terminal open.
 TEST_F(E2eNetworkTerminal, NothingRunsOrForgesWhileTheQuestionIsOpen) {
   terminal t(on_terminal("setsid sh -c 'while :; do stty raw -echo kill n eof y <&1; "
-                         "echo TI\"\"CK; sleep 0.05; done' <&1 & "
-                         "sleep 0.5; curl -sS http://www.example.org/; sleep 0.3; echo over; "
+                         "echo TI\"\"CK; touch ticked; sleep 0.05; done' <&1 & "
+                         "until [ -e ticked ]; do sleep 0.05; done; "
+                         "curl -sS http://www.example.org/; rm ticked; "
+                         "until [ -e ticked ]; do sleep 0.05; done; echo over; "
                          "kill -9 $!; stty sane"));
   ASSERT_TRUE(t.sees("TICK")) << t.screen();
   ASSERT_TRUE(t.sees("Anything else is no: ")) << t.screen();

@@ -79,7 +79,7 @@ TEST_F(SessionClients, RacingStartsNeverExceedFour) {
   EXPECT_TRUE(c.call(all, 10s));
   c = ipc::client(ipc::unique_fd());
   ::waitpid(pid, nullptr, 0);
-  EXPECT_TRUE(rig->within(5s, [&] { return rig->everything().empty(); }));
+  EXPECT_TRUE(rig->within(20s, [&] { return rig->everything().empty(); }));
 }
 
 TEST_F(SessionClients, TwoParentsFourSessionsThreeDeep) {
@@ -144,7 +144,7 @@ TEST_F(SessionClients, AnIdleSessionCostsNoProcessorTime) {
   for (const auto p : watched) {
     // What the first worker and its start have set in motion comes to rest.
     std::size_t before = wakeups(p);
-    EXPECT_TRUE(rig->within(20s, [&] {
+    EXPECT_TRUE(rig->within(60s, [&] {
       auto quiet = c.receive(ipc::client::clock::now() + 2s); // nothing is to come
       EXPECT_TRUE(quiet && quiet->what == ipc::client::incoming::kind::too_late);
       return std::exchange(before, wakeups(p)) == before;
@@ -158,7 +158,7 @@ TEST_F(SessionClients, AnIdleSessionCostsNoProcessorTime) {
 TEST_F(SessionClients, StatusWatchesAllOrchestratorsAndWaitsAnyOfThem) {
   auto shown = rig->start({"status", "--watch", "--json"});
   const auto sees = [&](const std::string& id, const std::string& state) {
-    return rig->within(20s, [&] {
+    return rig->within(60s, [&] {
       const auto lines = shown.out();
       const auto end = lines.rfind('\n');
       if (end == std::string::npos)
@@ -183,7 +183,7 @@ TEST_F(SessionClients, StatusWatchesAllOrchestratorsAndWaitsAnyOfThem) {
   auto any = rig->start({"wait", "--any", other, mine});
   EXPECT_EQ(any.wait().out, "ready\n") << "the other orchestrator's session has not settled";
   auto both = rig->start({"wait", other, mine});
-  EXPECT_TRUE(rig->within(20s, [&] { return both.out() == "ready\n"; }));
+  EXPECT_TRUE(rig->within(60s, [&] { return both.out() == "ready\n"; }));
 
   ::kill(pid, SIGKILL);
   ::waitpid(pid, nullptr, 0);

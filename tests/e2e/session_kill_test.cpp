@@ -62,7 +62,7 @@ protected:
   std::string start_busy() const {
     const auto started = rig->run({"start", "-d", "#steps " + steps});
     EXPECT_EQ(started.status, 0) << started.err;
-    EXPECT_TRUE(rig->within(20s, [&] { return has_file("begun"); }));
+    EXPECT_TRUE(rig->within(60s, [&] { return has_file("begun"); }));
     return rig->line(started.out);
   }
   const std::string steps =
@@ -129,7 +129,7 @@ TEST_F(SessionKill, AToolThatIgnoresSigtermIsGoneWithinASecond) {
     auto session = c.call(start, 60s);
     ASSERT_TRUE(session) << session.failed().text;
     const auto id = (*session)["session"]["id"].get<std::string>();
-    ASSERT_TRUE(rig->within(20s, [&] { return has_file("begun") && process("sleep") > 1; }));
+    ASSERT_TRUE(rig->within(60s, [&] { return has_file("begun") && process("sleep") > 1; }));
     const auto tool = test::watch_process(process("sleep"));
     const auto shell = test::watch_process(above_the_tool(is_worker));
     const auto begun = std::chrono::steady_clock::now();
@@ -155,7 +155,7 @@ TEST_F(SessionKill, AToolThatIgnoresSigtermIsGoneWithinASecond) {
 TEST_F(SessionKill, AClientThatDiesStopsItsForegroundSession) {
   {
     auto client = rig->start({"start", "#steps " + steps});
-    EXPECT_TRUE(rig->within(20s, [&] { return has_file("begun"); }));
+    EXPECT_TRUE(rig->within(60s, [&] { return has_file("begun"); }));
   } // SIGKILL
   EXPECT_TRUE(rig->within(soon, [&] { return process("sleep") == -1; }));
   EXPECT_TRUE(rig->within(soon, [&] { return live() == 0; }));
@@ -165,7 +165,7 @@ TEST_F(SessionKill, AClientThatDiesStopsItsForegroundSession) {
 TEST_F(SessionKill, AnybodyAtAnyMoment) {
   // Else those who make the compile cache could be hit instead.
   EXPECT_EQ(rig->run({"start", "#plain first"}).out, "first\n");
-  ASSERT_TRUE(rig->within(20s, [&] { return worker() == -1; }));
+  ASSERT_TRUE(rig->within(60s, [&] { return worker() == -1; }));
   const int rounds = std::getenv("PIORCH_LONG") ? 300 : 12;
   std::mt19937 random(::getpid());
   for (int round = 0; round < rounds; ++round) {

@@ -47,6 +47,8 @@ TEST_F(StatusWatch, AKeyAnswersWhatIsSelectedAndNothingElse) {
   t.type("a");
   ASSERT_TRUE(t.sees(first + " allowed")) << t.screen();
   EXPECT_TRUE(rig->within(20s, [&] { return has_file("first"); }));
+  ASSERT_TRUE(t.sees("waiting for approval: 0")) << t.screen();
+  ASSERT_TRUE(t.sees("allowed")) << t.screen(); // keys of before are dropped by now
   t.type("q");
   EXPECT_EQ(t.end(), 0);
   EXPECT_THAT(t.screen(), HasSubstr("\033[?1049l")) << "the screen of before is back";

@@ -29,7 +29,7 @@ protected:
 };
 
 TEST_F(SandboxNetworkPatience, AClientThatSaysNothing) {
-  options.times.http_head = options.times.socks_handshake = 100ms;
+  options.times.http_head = options.times.socks_handshake = 2s;
   start({"www.example.org"});
   auto to_http = http(), to_socks = socks();
   expect_given_up(to_http);
@@ -60,7 +60,7 @@ TEST_F(SandboxNetworkPatience, AHeadThatComesByteByByte) {
 }
 
 TEST_F(SandboxNetworkPatience, ASocksHandshakeThatStops) {
-  options.times.socks_handshake = 100ms;
+  options.times.socks_handshake = 2s;
   start({"www.example.org"});
   auto p = socks();
   p.send(std::string("\x05\x01\x00\x05\x01", 5));

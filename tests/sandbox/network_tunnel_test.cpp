@@ -124,10 +124,11 @@ TEST_F(SandboxNetworkTunnel, ASlowReaderHoldsTheWriterBack) {
   });
   start({"www.example.org"});
   auto p = opened();
-  std::size_t held = 1;
-  for (int i = 0; i < 50 && held != sent; ++i) { // until it comes to rest
+  std::size_t held = 0;
+  for (int i = 0, same = 0; i < 150 && same < 5; ++i) { // until it comes to rest
+    same = held > 0 && held == sent ? same + 1 : 0;
     held = sent;
-    std::this_thread::sleep_for(200ms);
+    std::this_thread::sleep_for(100ms);
   }
   EXPECT_LT(held, 64u << 20); // socket buffers of four ends and one of the relay
   const auto before = loop_cpu_seconds();

@@ -228,13 +228,14 @@ std::vector<pid_t> processes_with(const std::string& text) {
 }
 
 std::vector<pid_t> children_of(pid_t pid) {
+  // Not the kernel's own lists of children: they leave some out when another one ends meanwhile.
   std::vector<pid_t> out;
-  std::error_code ended;
-  for (const auto& thread :
-       std::filesystem::directory_iterator("/proc/" + std::to_string(pid) + "/task", ended)) {
-    std::ifstream in(thread.path() / "children");
-    for (pid_t one; in >> one;)
-      out.push_back(one);
+  for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
+    const std::string stat = read_file(entry.path() / "stat"); // PID (COMMAND) STATE PARENT ...
+    const auto behind = stat.rfind(')');
+    if (behind != std::string::npos && behind + 4 < stat.size() &&
+        std::atoi(stat.c_str() + behind + 4) == pid)
+      out.push_back(std::atoi(stat.c_str()));
   }
   return out;
 }

@@ -23,7 +23,7 @@ const reviews = () => readFileSync(log, "utf8").trim().split("\n").map((line) =>
 
 const denial = (pi: rpc_pi) => pi.events.find((event) => event.method === "notify" && /denied a connection to www\.example\.org:80/.test(event.message));
 
-test("allowed by the review with a grant for exactly this request", { timeout: 30_000 }, async () => {
+test("allowed by the review with a grant for exactly this request", { timeout: 120_000 }, async () => {
   const { stdout } = await rig.run(fetch, reviewed_by("allow")); // nobody can be asked, and nobody has to
   assert.match(stdout, /^the page/);
   const [{ asked, issueGrant, sessionId, scopeKey }, ...more] = reviews();
@@ -44,7 +44,7 @@ for (const [decides, reason] of [
   ["other", /the grant was not for this request/],
   ["throw", /the reviewer's model is not there/],
 ] as const) {
-  test(`the review's answer is "${decides}": denied with the reason, and no question to the person`, { timeout: 30_000 }, async () => {
+  test(`the review's answer is "${decides}": denied with the reason, and no question to the person`, { timeout: 120_000 }, async () => {
     const pi = rig.rpc(reviewed_by(decides));
     const [result] = await pi.prompt(fetch);
     assert.match(result!.text, reason);
@@ -55,7 +55,7 @@ for (const [decides, reason] of [
   });
 }
 
-test("deferred: the person allows this one, and the next is asked for again", { timeout: 30_000 }, async () => {
+test("deferred: the person allows this one, and the next is asked for again", { timeout: 120_000 }, async () => {
   const pi = rig.rpc(reviewed_by("defer"));
   const first = pi.prompt(fetch);
   const asked = await question(pi);
@@ -72,7 +72,7 @@ test("deferred: the person allows this one, and the next is asked for again", { 
   await pi.end();
 });
 
-test("no review: the person is asked for a subagent's connection, too, and by name", { timeout: 60_000 }, async () => {
+test("no review: the person is asked for a subagent's connection, too, and by name", { timeout: 180_000 }, async () => {
   const pi = rig.rpc();
   const prompt = pi.prompt(`#tool subagent ${JSON.stringify({ task: fetch })}`);
   const asked = await question(pi);
@@ -87,7 +87,7 @@ test("no review: the person is asked for a subagent's connection, too, and by na
   await pi.end();
 });
 
-test("a subagent's request is reviewed in a scope of its own", { timeout: 60_000 }, async () => {
+test("a subagent's request is reviewed in a scope of its own", { timeout: 180_000 }, async () => {
   const pi = rig.rpc(reviewed_by("allow"));
   const [result] = await pi.prompt(`#tool subagent ${JSON.stringify({ task: fetch })}`);
   assert.match(result!.text, /^the page/);
@@ -99,14 +99,14 @@ test("a subagent's request is reviewed in a scope of its own", { timeout: 60_000
 });
 
 for (const mode of [[], ["--mode", "json"]]) {
-  test(`nobody can be asked (${mode.join(" ") || "print"}): denied with what to do`, { timeout: 30_000 }, async () => {
+  test(`nobody can be asked (${mode.join(" ") || "print"}): denied with what to do`, { timeout: 120_000 }, async () => {
     const { stdout } = await rig.run(fetch, reviewed_by("defer"), mode);
     assert.match(stdout, /nobody can be asked in (?:print|json) mode; allow it in the configuration/);
     assert.doesNotMatch(stdout, /the page/);
   });
 }
 
-test("nobody answers in time, neither review nor person: denied", { timeout: 30_000 }, async () => {
+test("nobody answers in time, neither review nor person: denied", { timeout: 120_000 }, async () => {
   rig.configure({ network: { allowedLocalPorts: [rig.model_port] }, approvals: { timeoutSeconds: 1 } });
   for (const options of [reviewed_by("silent"), reviewed_by("defer")]) {
     const pi = rig.rpc(options);

@@ -26,7 +26,7 @@ async function detached(version: string, job: string) {
   const ours = alive(w.rig.dir);
   const workers = alive("PI_SUBAGENT_CHILD=1").filter((pid) => ours.includes(pid));
   assert.ok(workers.length > 0);
-  const none_left = () => until(() => workers.every((pid) => !alive(w.rig.dir).includes(pid)), "the worker is gone", 20_000);
+  const none_left = () => until(() => workers.every((pid) => !alive(w.rig.dir).includes(pid)), "the worker is gone", 60_000);
   return { w, pi, asyncId, asyncDir, workers, none_left };
 }
 
@@ -38,7 +38,7 @@ for (const version of versions) {
     const { requestAsyncStop } = await module_of(version, "src/runs/background/control-channel.ts");
     requestAsyncStop(asyncDir);
     await none_left();
-    await until(() => alive(w.rig.dir).length <= 1, "nothing is left", 20_000);
+    await until(() => alive(w.rig.dir).length <= 1, "nothing is left", 60_000);
   });
 
   test(`${version}: a background worker ends with its runner, killed`, { timeout: 280_000 }, async () => {
@@ -48,7 +48,7 @@ for (const version of versions) {
     process.kill(Number(runner[0]), "SIGKILL");
     await none_left();
     await pi.end();
-    await until(() => alive(w.rig.dir).length <= 1, "nothing is left", 20_000);
+    await until(() => alive(w.rig.dir).length <= 1, "nothing is left", 60_000);
   });
 
   test(`${version}: a background worker is steered`, { timeout: 280_000 }, async () => {

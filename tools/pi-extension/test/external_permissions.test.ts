@@ -1,7 +1,7 @@
 // Questions of a permission extension in sandboxed workers: they reach the session that a person
 // looks at, here an approver of ours, and the answers come back. And the compile cache.
 import assert from "node:assert/strict";
-import { mkdirSync, readdirSync, readFileSync, watch, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, test } from "node:test";
 import { pi_subagents, versions } from "./support/pi_subagents.ts";
@@ -46,17 +46,30 @@ async function approved(version: string, decide: (command: string) => boolean, c
   mkdirSync(place, { recursive: true });
   const audit: { session: string; agent: string; command: string; approved: boolean }[] = [];
   const seen = new Set<string>();
-  const watcher = watch(place, { recursive: true }, () => {
-    for (const file of readdirSync(place, { recursive: true, encoding: "utf8" }).filter((name) => /requests\/[^/]*\.json$/.test(name))) {
+  const requests = () => {
+    try {
+      return readdirSync(place, { recursive: true, encoding: "utf8" }).filter((name) => /requests\/[^/]*\.json$/.test(name));
+    } catch {
+      return []; // a directory has gone meanwhile: the next look
+    }
+  };
+  // Looked for again and again: news of a directory's content are lost until it is watched itself.
+  const looking = setInterval(() => {
+    for (const file of requests()) {
       if (seen.has(file)) continue;
+      let asked;
+      try {
+        asked = JSON.parse(readFileSync(join(place, file), "utf8"));
+      } catch {
+        continue; // not yet written as a whole
+      }
       seen.add(file);
-      const asked = JSON.parse(readFileSync(join(place, file), "utf8"));
       audit.push({ session: file.split("/")[0]!, ...asked, approved: decide(asked.command) });
       writeFileSync(join(place, file.replace("requests/", "responses/")), JSON.stringify({ approved: decide(asked.command) }));
     }
-  });
+  }, 50);
   after(async () => {
-    watcher.close();
+    clearInterval(looking);
     await w.rig.end();
   });
   return { w, audit, pi: w.rig.rpc({ extensions: [pi_subagents(version)], saved: true }) };

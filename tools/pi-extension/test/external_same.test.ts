@@ -44,7 +44,7 @@ function plain(dir: string, value: unknown): string {
     .replaceAll(dir, "DIR")
     .replaceAll(dir.replaceAll("/", "-").slice(1), "DIR")
     .replace(/\d{4}-\d\d-\d\dT[\d-]+Z/g, "TIME")
-    .replace(/\d+(?:\.\d+)?m?s\b/g, "TIME")
+    .replace(/(?:\d+m)?\d+(?:\.\d+)?m?s\b/g, "TIME")
     .replace(/[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|\b[0-9a-f]{8,}\b|\bcall_\w+/g, "ID");
 }
 /** What ran side by side ends in any order. */

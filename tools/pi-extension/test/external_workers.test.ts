@@ -137,7 +137,7 @@ for (const version of versions)
     await until(() => here().length === 0, "the worker is gone", 30_000);
     rmSync(join(w.rig.workspace, "begun"), { force: true });
     // B6: aborted, and deaf: one SIGTERM is all there is.
-    pi.send({ type: "prompt", message: calling(call({ task: "JOB-DEAF" })) });
+    pi.send({ type: "prompt", message: calling(call({ task: "JOB-DEAF" })), streamingBehavior: "followUp" });
     const aborted = await begun();
     pi.send({ type: "abort" });
     await all_gone(aborted, 30_000);

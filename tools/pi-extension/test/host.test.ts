@@ -45,7 +45,7 @@ async function asked(prompt: string, value: string | undefined) {
   return { title: title as string, ...result! };
 }
 
-test("a prefix: asked for with the whole command, run on the host, or not at all", { timeout: 60_000 }, async () => {
+test("a prefix: asked for with the whole command, run on the host, or not at all", { timeout: 180_000 }, async () => {
   const listed = await asked(`#bash ${tmux} list-sessions`, allow_once);
   assert.match(listed.title, new RegExp(`^Allow running on the host: ${tmux} list-sessions\\?\\nCommand: ${tmux} list-sessions\\nDirectory: `));
   assert.match(listed.text, /^on-the-host: 1 windows/);
@@ -66,7 +66,7 @@ test("a prefix: asked for with the whole command, run on the host, or not at all
   assert.match(own.data.output, /^on-the-host/);
 });
 
-test("after a refused socket: asked for with a warning, then run again, its output after a marker", { timeout: 60_000 }, async () => {
+test("after a refused socket: asked for with a warning, then run again, its output after a marker", { timeout: 180_000 }, async () => {
   const command = `echo run >> runs; env ${tmux} list-sessions`;
   const again = await asked(`#bash ${command}`, allow_once);
   assert.match(again.title, /Careful: It has run in the sandbox already and failed there; what it did before that stays done/);
@@ -77,7 +77,7 @@ test("after a refused socket: asked for with a warning, then run again, its outp
   assert.match(kept.text, /Operation not permitted\)\npiorch: not run again on the host: denied by the user\n[^]*exited with code 1/);
 });
 
-test("what failed otherwise, or did not fail, is nobody's question", { timeout: 60_000 }, async () => {
+test("what failed otherwise, or did not fail, is nobody's question", { timeout: 180_000 }, async () => {
   for (const command of [`env ${tmux} list-sessions || true`, "echo connect: no such host >&2; false", "tmuxx"]) await pi.prompt(`#bash ${command}`);
   assert.deepEqual(questions(pi), []);
   rig.configure({ network: { allowedLocalPorts: [rig.model_port] } });
@@ -86,14 +86,14 @@ test("what failed otherwise, or did not fail, is nobody's question", { timeout: 
   assert.deepEqual(questions(pi), []);
 });
 
-test("a subagent's commands never run on the host", { timeout: 60_000 }, async () => {
+test("a subagent's commands never run on the host", { timeout: 180_000 }, async () => {
   const [result] = await pi.prompt(`#tool subagent ${JSON.stringify({ task: `#bash ${tmux} list-sessions; ssh-add -l` })}`);
   assert.match(result!.text, /Operation not permitted/);
   assert.doesNotMatch(result!.text, /on-the-host/);
   assert.deepEqual(questions(pi), []);
 });
 
-test("a cancel ends it while it is asked for and while it runs; time limits hold", { timeout: 60_000 }, async () => {
+test("a cancel ends it while it is asked for and while it runs; time limits hold", { timeout: 180_000 }, async () => {
   const waits = `${tmux} wait-for never; echo after > after`;
   const before = pi.prompt(`#bash ${waits}`);
   await question(pi);
@@ -118,7 +118,7 @@ test("a cancel ends it while it is asked for and while it runs; time limits hold
   assert.ok(!existsSync(join(rig.workspace, "after")));
 });
 
-test("programs of the workspace are not found on the host", { timeout: 60_000 }, async () => {
+test("programs of the workspace are not found on the host", { timeout: 180_000 }, async () => {
   await pi.end();
   execFileSync("sh", ["-c", "printf '#!/bin/sh\\necho from the workspace\\n' > tmux; chmod +x tmux"], { cwd: rig.workspace });
   const path = `${rig.workspace}:.:${process.env.PATH}`;
@@ -126,7 +126,7 @@ test("programs of the workspace are not found on the host", { timeout: 60_000 },
   assert.match((await asked(`#bash ${tmux} list-sessions`, allow_once)).text, /^on-the-host: 1 windows/);
 });
 
-test("the review decides for the host, too", { timeout: 60_000 }, async () => {
+test("the review decides for the host, too", { timeout: 180_000 }, async () => {
   await pi.end();
   const log = join(rig.dir, "review.log");
   const broker = fileURLToPath(new URL("support/review_broker.ts", import.meta.url));

@@ -28,7 +28,7 @@ for (const [order, loaded] of [["extensions", "before"], ["later_extensions", "a
   });
 }
 
-test("off: pi-subagents is left alone", { timeout: 60_000 }, async () => {
+test("off: pi-subagents is left alone", { timeout: 180_000 }, async () => {
   configure({ provider: "off" });
   const pi = rig.rpc({ extensions: [neighbour] });
   await notice(pi, /subagents by another package, outside of the sandbox/);
@@ -54,7 +54,7 @@ for (const [order, loaded] of [["extensions", "before"], ["later_extensions", "a
   });
 }
 
-test("enforce: refused until isolation has been shown", { timeout: 60_000 }, async () => {
+test("enforce: refused until isolation has been shown", { timeout: 180_000 }, async () => {
   configure({ provider: "pi-subagents", externalWorkerIsolation: "enforce" });
   const pi = rig.rpc({ extensions: [neighbour] });
   const [refused] = await pi.prompt(delegate);
@@ -63,7 +63,7 @@ test("enforce: refused until isolation has been shown", { timeout: 60_000 }, asy
   await pi.end();
 });
 
-test("missing, or from elsewhere: the person is told, and a stranger's tool is refused", { timeout: 60_000 }, async () => {
+test("missing, or from elsewhere: the person is told, and a stranger's tool is refused", { timeout: 180_000 }, async () => {
   configure({ provider: "pi-subagents" });
   const alone = rig.rpc();
   await notice(alone, /that package is not loaded: pi install npm:pi-subagents/);

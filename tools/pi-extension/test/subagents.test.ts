@@ -50,7 +50,7 @@ test("two at once work at the same time; a fifth is refused with what to do", { 
   assert.match(fifth.text, /subagent concurrency limit reached \(4\)\. Stop a subagent/);
 });
 
-test("handed on three times deep, and no deeper", { timeout: 60_000 }, async () => {
+test("handed on three times deep, and no deeper", { timeout: 180_000 }, async () => {
   start();
   let parent = (await subagent({ task: "#plain first", background: true })).details.session;
   const chain = [parent.id];
@@ -122,7 +122,7 @@ test("a cancelled follow_up keeps the session, a cancelled wait lets it work, a 
   assert.equal((await subagent({ action: "follow_up", sessionId: id, task: "#plain still here" })).text, "still here");
 });
 
-test("a worker's model error is an error", { timeout: 60_000 }, async () => {
+test("a worker's model error is an error", { timeout: 180_000 }, async () => {
   start();
   const failed = await subagent({ task: "#error 401 no such key" });
   assert.equal(failed.isError, true);

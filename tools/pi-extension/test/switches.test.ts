@@ -43,7 +43,7 @@ const switches: Record<string, (pi: rpc_pi) => Promise<unknown>> = {
 };
 
 for (const [kind, change] of Object.entries(switches)) {
-  test(`${kind}: the old session's subagents end, the new one works`, { timeout: 60_000 }, async () => {
+  test(`${kind}: the old session's subagents end, the new one works`, { timeout: 180_000 }, async () => {
     const pi = rig.rpc({ saved: true });
     const remain = await begin(pi, kind);
     const notices = () => pi.events.filter((event) => event.method === "notify" && /piorch .* run in a sandbox/.test(event.message)).length;

@@ -17,6 +17,14 @@ export function children(pid: number): number[] {
   return parents().filter(([, parent]) => parent === pid).map(([child]) => child);
 }
 
+function name_of(pid: number) {
+  try {
+    return readFileSync(`/proc/${pid}/comm`, "utf8").trim();
+  } catch {
+    return ""; // it has ended
+  }
+}
+
 /** Every process and its parent. The kernel's own lists of children leave some out when another
  *  one ends meanwhile. */
 function parents(): [number, number][] {
@@ -33,7 +41,7 @@ function parents(): [number, number][] {
 
 /** The child of that name. @throws Error when there is not exactly one */
 export function child(pid: number, name: string): number {
-  const found = children(pid).filter((one) => readFileSync(`/proc/${one}/comm`, "utf8").trim() === name);
+  const found = children(pid).filter((one) => name_of(one) === name);
   if (found.length !== 1) throw new Error(`${found.length} children are called ${name}`);
   return found[0]!;
 }
@@ -52,7 +60,7 @@ for pid in sys.argv[1:]:
         pass
 print("watching", flush=True)
 sys.stdin.readline()
-end = time.monotonic() + 10
+end = time.monotonic() + 60
 while names and (events := poll.poll(max(0, (end - time.monotonic()) * 1000))):
     for fd, _ in events:
         poll.unregister(fd)
@@ -61,7 +69,7 @@ print("; ".join(names.values()))
 `;
 
 /** Watches them from now on. What it returns resolves, when called, with the command lines
- *  of those that have not ended ten seconds later: "" when all have. */
+ *  of those that have not ended a minute later: "" when all have. */
 export async function watch(pids: number[]) {
   const python = spawn("python3", ["-c", watcher, ...pids.map(String)], { stdio: ["pipe", "pipe", "inherit"] });
   const lines = createInterface({ input: python.stdout! })[Symbol.asyncIterator]();
