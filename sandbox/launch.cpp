@@ -168,12 +168,17 @@ result<launched> launch(const config::settings& settings, const policy_inputs& f
   launched out;
   // Without a private directory the command runs with no writable one (contract 7). First of
   // all: what others make beside it can be hidden only once the directory of all is there.
-  if (auto temp = scratch::make(from.temp_dir))
-    out.temp = std::move(*temp);
+  policy_inputs inputs = from;
+  const auto make_private = [&](const std::string& temp_dir) {
+    auto made = scratch::make(temp_dir);
+    if (!made && is_directory(temp_dir))
+      inputs.closed_temp_dirs.push_back(temp_dir);
+    return made ? std::move(*made) : scratch();
+  };
+  out.temp = make_private(from.temp_dir);
   if (from.temp_dir != system_temp())
-    if (auto beside = scratch::make(system_temp()))
-      out.beside = std::move(*beside);
-  auto rules = make_policy(settings, from);
+    out.beside = make_private(system_temp());
+  auto rules = make_policy(settings, inputs);
   if (!rules)
     return std::move(rules).failed();
   const auto bwrap = find_bwrap(rules->workspace);

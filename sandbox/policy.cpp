@@ -119,7 +119,10 @@ public:
 
   // Where all sandboxes of the user have their private directories, after every rule that would
   // show it and before those about what is in it. What a link shows has two names.
-  void hide_private_directories(const std::string& parent, bool always) {
+  void hide_private_directories(const std::string& temp_dir, bool always) {
+    const auto& closed = from_.closed_temp_dirs;
+    const bool whole = std::find(closed.begin(), closed.end(), temp_dir) != closed.end();
+    const std::string parent = whole ? temp_dir : scratch_parent(temp_dir);
     std::vector<std::string> places;
     bool seen = true;
     for (const rule& r : p_.rules) {
@@ -133,16 +136,20 @@ public:
       places.push_back(parent);
     // Somebody else's of that name holds nothing of ours, and may vanish before the mount.
     struct stat s {};
-    const bool present =
-        ::lstat(parent.c_str(), &s) == 0 && S_ISDIR(s.st_mode) && s.st_uid == ::geteuid();
+    const bool present = ::lstat(parent.c_str(), &s) == 0 && S_ISDIR(s.st_mode) &&
+                         (whole || s.st_uid == ::geteuid());
     if (!present && !always)
       return;
     for (const std::string& place : places) {
       const auto at = std::stable_partition(p_.rules.begin(), p_.rules.end(), [&](const rule& r) {
         return !is_within(r.path, place);
       });
-      p_.rules.insert(
-          at, {access::hide, place, {}, "the private directories of all sandboxes", present});
+      p_.rules.insert(at, {access::hide,
+                           place,
+                           {},
+                           whole ? "no private directory can be made in it"
+                                 : "the private directories of all sandboxes",
+                           present});
     }
   }
 
@@ -253,9 +260,9 @@ result<policy> make_policy(const config::settings& settings, const policy_inputs
   b.write(p.workspace, "the workspace");
   for (const rule& extra : from.extras.rules)
     b.add(extra);
-  b.hide_private_directories(scratch_parent(from.temp_dir), true);
+  b.hide_private_directories(from.temp_dir, true);
   if (from.temp_dir != system_temp())
-    b.hide_private_directories(scratch_parent(system_temp()), false);
+    b.hide_private_directories(system_temp(), false);
   return p;
 }
 

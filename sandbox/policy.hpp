@@ -77,6 +77,9 @@ struct policy_inputs {
   std::string program;                    // this executable
   std::string search_path;                // the caller's PATH: where Node.js and Pi are looked for
   std::vector<std::string> additional_read; // of the command line
+  // Directories for temporary files in which no private one could be made: not seen at all, since
+  // what other sandboxes make there later could not be hidden.
+  std::vector<std::string> closed_temp_dirs;
   policy_extras extras;
 };
 

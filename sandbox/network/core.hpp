@@ -3,6 +3,7 @@
 #pragma once
 
 #include "sandbox/network/gateway.hpp"
+#include "sandbox/network/host_routes.hpp"
 #include "sandbox/network/relay.hpp"
 
 #include <unordered_set>
@@ -38,6 +39,7 @@ public:
   const time_limits times;
   decisions policy;
   resolver names;
+  host_routes routes;
   std::shared_ptr<relay_resources> relays;
   network_report seen;
   std::uint64_t next_ask = 1;

@@ -1,7 +1,5 @@
 #include "sandbox/network/host_routes.hpp"
 
-#include "ipc/unique_fd.hpp"
-
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -68,42 +66,56 @@ bool means_no_route(int error) {
   }
 }
 
-result<std::vector<ip::address>> on_this_host(const std::vector<ip::address>& candidates) {
+result<std::vector<ip::address>>
+host_routes::on_this_host(const std::vector<ip::address>& candidates) {
   std::vector<ip::address> out;
-  const ipc::unique_fd socket(::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE));
-  if (!socket)
-    return cannot_ask();
-  std::uint32_t number = 0;
   for (const auto& candidate : candidates) {
-    const auto request = ask_for(candidate, ++number);
-    static_assert(offsetof(route_request, destination) == NLMSG_LENGTH(sizeof(rtmsg)));
-    if (::send(socket.get(), &request, request.header.nlmsg_len, 0) < 0)
-      return cannot_ask();
-    // The kernel answers within send(); an error or one route, never more.
-    alignas(nlmsghdr) std::array<unsigned char, 4096> answer;
-    const auto n = ::recv(socket.get(), answer.data(), answer.size(), MSG_DONTWAIT);
-    if (n < static_cast<ssize_t>(NLMSG_LENGTH(sizeof(rtmsg))))
-      return cannot_ask();
-    nlmsghdr header;
-    std::memcpy(&header, answer.data(), sizeof header);
-    if (header.nlmsg_type == NLMSG_ERROR) {
-      nlmsgerr why{};
-      std::memcpy(&why, answer.data() + NLMSG_LENGTH(0), sizeof why);
-      if (means_no_route(-why.error))
-        continue;
-      errno = -why.error;
-      return cannot_ask();
+    auto own = is_on_this_host(candidate);
+    if (!own) {
+      socket_.reset(); // an answer that is still to come would be taken for the next one's
+      return std::move(own).failed();
     }
-    rtmsg route;
-    std::memcpy(&route, answer.data() + NLMSG_LENGTH(0), sizeof route);
-    if (header.nlmsg_type != RTM_NEWROUTE || header.nlmsg_seq != number) {
-      errno = EPROTO;
-      return cannot_ask();
-    }
-    if (is_ours(route.rtm_type))
+    if (*own)
       out.push_back(candidate);
   }
   return out;
+}
+
+result<bool> host_routes::is_on_this_host(const ip::address& candidate) {
+  if (!socket_)
+    socket_.reset(::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE));
+  if (!socket_)
+    return cannot_ask();
+  const auto request = ask_for(candidate, ++number_);
+  static_assert(offsetof(route_request, destination) == NLMSG_LENGTH(sizeof(rtmsg)));
+  if (::send(socket_.get(), &request, request.header.nlmsg_len, 0) < 0)
+    return cannot_ask();
+  // The kernel answers within send(); an error or one route, never more.
+  alignas(nlmsghdr) std::array<unsigned char, 4096> answer;
+  const auto n = ::recv(socket_.get(), answer.data(), answer.size(), MSG_DONTWAIT);
+  if (n < static_cast<ssize_t>(NLMSG_LENGTH(sizeof(rtmsg))))
+    return cannot_ask();
+  nlmsghdr header;
+  std::memcpy(&header, answer.data(), sizeof header);
+  if (header.nlmsg_seq != number_) {
+    errno = EPROTO;
+    return cannot_ask();
+  }
+  if (header.nlmsg_type == NLMSG_ERROR) {
+    nlmsgerr why{};
+    std::memcpy(&why, answer.data() + NLMSG_LENGTH(0), sizeof why);
+    if (means_no_route(-why.error))
+      return false;
+    errno = -why.error;
+    return cannot_ask();
+  }
+  if (header.nlmsg_type != RTM_NEWROUTE) {
+    errno = EPROTO;
+    return cannot_ask();
+  }
+  rtmsg route;
+  std::memcpy(&route, answer.data() + NLMSG_LENGTH(0), sizeof route);
+  return is_ours(route.rtm_type);
 }
 
 } // namespace piorch::sandbox::network

@@ -2,7 +2,6 @@
 
 #include "sandbox/network/address.hpp"
 #include "sandbox/network/dialer.hpp"
-#include "sandbox/network/host_routes.hpp"
 #include "sandbox/network/socket_options.hpp"
 
 #include <boost/asio/post.hpp>
@@ -119,7 +118,7 @@ void passage::on_addresses(result<resolver::addresses> found) {
   for (const auto& a : *found)
     if (const auto inner = unwrapped(a); inner != a)
       candidates.push_back(inner);
-  const auto own = on_this_host(candidates);
+  const auto own = shared_->routes.on_this_host(candidates);
   if (!own)
     return fail(502, socks::reply::general_failure, own.failed().text);
   std::vector<asio::ip::address> fit;

@@ -156,7 +156,10 @@ TEST_F(E2eExecWalls, WithoutATemporaryDirectoryThereIsNoWritableOne) {
 TEST_F(E2eExecWalls, NorWhereALinkHasTheNameOfThePrivateDirectories) {
   std::filesystem::create_directory_symlink(
       w.top() / "outside", w.host_temp() / ("pi-sandbox-" + std::to_string(::geteuid())));
-  EXPECT_EQ(run(w.exec("echo \"${TMPDIR-unset}\"")).out, "unset\n");
+  write_file(w.host_temp() / "others/auth.json", "the key");
+  const auto r = run(w.exec("echo \"${TMPDIR-unset}\"; ls -A " + w.host_temp().string() +
+                            "; touch " + w.host_temp().string() + "/mine || echo no"));
+  EXPECT_EQ(r.out, "unset\nno\n") << r.err << "what others have there could not be hidden";
   EXPECT_EQ(snapshot(w.top() / "outside").size(), 1u);
 }
 

@@ -14,7 +14,7 @@ class SandboxNetworkHostRoutes : public network_world {
 public:
   bool ours(const std::string& address) {
     return host->in([&] {
-      const auto found = net::on_this_host({ip::make_address(address)});
+      const auto found = net::host_routes().on_this_host({ip::make_address(address)});
       EXPECT_TRUE(found) << address;
       return found && found->size() == 1;
     });
@@ -60,9 +60,22 @@ TEST_F(SandboxNetworkHostRoutes, EachOfManyIsToldApart) {
   for (int i = 1; i < 255; ++i)
     many.push_back(ip::make_address("192.0.2." + std::to_string(i)));
   host->in([&] {
-    const auto found = net::on_this_host(many);
+    const auto found = net::host_routes().on_this_host(many);
     ASSERT_TRUE(found);
     EXPECT_EQ(*found, std::vector<ip::address>{ip::make_address("192.0.2.1")});
+  });
+}
+
+TEST_F(SandboxNetworkHostRoutes, AskedAgainAndAgainTheAnswerIsTodays) {
+  host->in([&] {
+    net::host_routes routes;
+    const std::vector<ip::address> one{ip::make_address("198.51.100.9")};
+    for (int round = 0; round < 3; ++round) {
+      EXPECT_TRUE(routes.on_this_host(one)->empty());
+      host->ip("addr add 198.51.100.9/32 dev lo");
+      EXPECT_EQ(*routes.on_this_host(one), one);
+      host->ip("addr del 198.51.100.9/32 dev lo");
+    }
   });
 }
 
@@ -73,7 +86,8 @@ TEST_F(SandboxNetworkHostRoutes, WithoutDescriptorsNothingIsTold) {
     rlimit none = before;
     none.rlim_cur = 0;
     ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
-    const bool told = static_cast<bool>(net::on_this_host({ip::make_address("192.0.2.80")}));
+    const bool told =
+        static_cast<bool>(net::host_routes().on_this_host({ip::make_address("192.0.2.80")}));
     ::setrlimit(RLIMIT_NOFILE, &before);
     EXPECT_FALSE(told);
   });
