@@ -71,10 +71,7 @@ int operations::bind(int socket, std::uint64_t address, std::uint32_t length) {
   };
   auto act_and_look = [&](verdict v) {
     const int e = act(v);
-    if (e < 0 || !is_out_of_place(at)) // the directory may have become a Git directory
-      return e;
-    ::unlinkat(at.parent, at.name.c_str(), 0);
-    return refuse(at, only_plain);
+    return e < 0 ? e : stay_in_place(at);
   };
   const int e = make(at, deed::make_other, act_and_look);
   [[maybe_unused]] const int back = ::fchdir(s_.root);

@@ -120,6 +120,14 @@ bool operations::is_out_of_place(const place& at) const {
          (is_plain(at) || (is_git_file(at.name) && !S_ISLNK(s.st_mode)));
 }
 
+// The directory may have become a Git directory since it was looked at.
+int operations::stay_in_place(const place& made) {
+  if (!is_out_of_place(made))
+    return 0;
+  ::unlinkat(made.parent, made.name.c_str(), 0);
+  return refuse(made, only_plain);
+}
+
 // Checks and carries out one deed that makes at.name. `act` returns a descriptor, 0 or -errno.
 int operations::make(place& at, deed what, action act) {
   const hit h = check(at);
@@ -211,10 +219,7 @@ int operations::make_node(int directory, const char* path, mode_t mode, dev_t de
   auto act = [&](verdict) {
     const int e = status(::syscall(SYS_mknodat, at.parent, at.spelled().c_str(), mode,
                                    static_cast<unsigned>(device)));
-    if (e < 0 || is_file || !is_out_of_place(at)) // the directory may have become a Git directory
-      return e;
-    ::unlinkat(at.parent, at.name.c_str(), 0);
-    return refuse(at, only_plain);
+    return e < 0 || is_file ? e : stay_in_place(at);
   };
   return make(at, deed::make_other, act);
 }
@@ -366,11 +371,10 @@ int operations::link(int from_directory, const char* from, int to_directory, std
   };
   auto act = [&](verdict) {
     const int e = make_link();
-    const bool as_repository = is_dot_git(target.name) && is_link(target);
-    if (e < 0 || !(as_repository || is_out_of_place(target)))
-      return e;
+    if (e < 0 || !(is_dot_git(target.name) && is_link(target)))
+      return e < 0 ? e : stay_in_place(target);
     ::unlinkat(target.parent, target.name.c_str(), 0);
-    return refuse(target, as_repository ? link_to_repository : only_plain);
+    return refuse(target, link_to_repository);
   };
   return make(target, deed::make_other, act);
 }

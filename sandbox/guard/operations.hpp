@@ -135,6 +135,8 @@ private:
   bool is_plain_by_rule(const place& at) const;
   // Something else than a file or a directory has come to such a place after all.
   bool is_out_of_place(const place& at) const;
+  // 0, or takes back what was made where only files and directories may be: -EACCES.
+  int stay_in_place(const place& made);
   int find_second(const place& first, int directory, std::uint64_t path, place& out);
   int refuse(const place& at, const char* rule);
   int use_callers_mask();

@@ -22,6 +22,7 @@
 #include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
+#include <utility>
 
 namespace piorch {
 namespace {
@@ -107,6 +108,19 @@ protected:
       std::this_thread::sleep_for(10ms);
     }
     return true;
+  }
+  // A command that sleeps is there when this returns.
+  void run_until_up(client& c, const std::string& before, const std::string& then = "exec sleep ") {
+    greet(c);
+    c.request(shell("a", before + then + mark()));
+    ASSERT_TRUE(c.flush(client::clock::now() + 5s));
+    ASSERT_TRUE(within(10s, [&] { return alive(mark()) > 0; }));
+  }
+  // How long it takes until nothing of it is there.
+  client::clock::duration time_until_gone() {
+    const auto from = client::clock::now();
+    EXPECT_TRUE(within(15s, [&] { return alive(mark()) == 0; }));
+    return client::clock::now() - from;
   }
   // A duration that no other process sleeps.
   std::string mark() const { return "1234." + std::to_string(::getpid()) + "77"; }
@@ -227,40 +241,41 @@ TEST_F(E2eServe, AClientThatReadsNothingStopsItsOwnCommandOnly) {
   EXPECT_TRUE(fs::exists(root + "/project/done"));
 }
 
+// On a machine that is busy with other tests the best of some counts, here and below.
 TEST_F(E2eServe, AKilledClientTakesItsCommandsAlong) {
-  {
-    client c(start_private());
-    greet(c);
-    c.request(shell("a", "exec sleep " + mark()));
-    ASSERT_TRUE(c.flush(client::clock::now() + 5s));
-    ASSERT_TRUE(within(10s, [&] { return alive(mark()) > 0; }));
-  } // the connection ends without a word
-  EXPECT_TRUE(within(15s, [&] { return alive(mark()) == 0; }));
-  int status = 0;
-  EXPECT_EQ(::waitpid(pid, &status, 0), pid); // a private orchestrator ends with its parent
-  EXPECT_EQ(status, 0);
-  pid = -1;
-  EXPECT_TRUE(fs::is_empty(root + "/run/piorch"));
+  auto best = client::clock::duration::max();
+  for (int round = 0; round < 5 && best >= 1s; ++round) {
+    {
+      client c(start_private());
+      run_until_up(c, "");
+    } // the connection ends without a word
+    best = std::min(best, time_until_gone());
+    int status = 0;
+    EXPECT_EQ(::waitpid(pid, &status, 0), pid); // a private orchestrator ends with its parent
+    EXPECT_EQ(status, 0);
+    pid = -1;
+    EXPECT_TRUE(fs::is_empty(root + "/run/piorch"));
+  }
+  EXPECT_LT(best, 1s);
 }
 
 TEST_F(E2eServe, NothingOutlivesAKilledOrchestrator) {
-  client c(start_private());
-  greet(c);
-  c.request(shell("a", "trap '' TERM; sleep " + mark()));
-  ASSERT_TRUE(c.flush(client::clock::now() + 5s));
-  ASSERT_TRUE(within(10s, [&] { return alive(mark()) > 0; }));
-  ::kill(pid, SIGKILL);
-  EXPECT_TRUE(within(15s, [&] { return alive(mark()) == 0; }));
+  auto best = client::clock::duration::max();
+  for (int round = 0; round < 5 && best >= 1s; ++round) {
+    client c(start_private());
+    run_until_up(c, "trap '' TERM; ", "sleep ");
+    ::kill(pid, SIGKILL);
+    best = std::min(best, time_until_gone());
+    ::waitpid(std::exchange(pid, -1), nullptr, 0);
+  }
+  EXPECT_LT(best, 1s);
 }
 
 // One that does not end in time is killed, and cannot remove what it has made.
 TEST_F(E2eServe, WhatAKilledBrokerLeavesGoesWithTheOrchestrator) {
   {
     client c(start_private());
-    greet(c);
-    c.request(shell("a", "mkdir -p $TMPDIR/a/b; exec sleep " + mark()));
-    ASSERT_TRUE(c.flush(client::clock::now() + 5s));
-    ASSERT_TRUE(within(10s, [&] { return alive(mark()) > 0; }));
+    run_until_up(c, "mkdir -p $TMPDIR/a/b; ");
     std::vector<pid_t> brokers;
     for (const pid_t one : test::children_of(pid))
       if (test::name_of_process(one) == "piorch-broker")
@@ -277,10 +292,7 @@ TEST_F(E2eServe, WhatAKilledBrokerLeavesGoesWithTheOrchestrator) {
 
 TEST_F(E2eServe, ShutdownEndsEverythingAndThenAnswers) {
   client c(start_private());
-  greet(c);
-  c.request(shell("a", "exec sleep " + mark()));
-  ASSERT_TRUE(c.flush(client::clock::now() + 5s));
-  ASSERT_TRUE(within(10s, [&] { return alive(mark()) > 0; }));
+  run_until_up(c, "");
   ASSERT_TRUE(c.call(ipc::shutdown_params{}, 10s));
   EXPECT_EQ(alive(mark()), 0);
   int status = 0;
