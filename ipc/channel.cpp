@@ -112,6 +112,14 @@ void channel::flush() {
                       self->writing_.clear();
                       if (self->ended_)
                         return;
+                      // The peer has gone: its last words are still to be read, and
+                      // behind them their end.
+                      if ((ec == asio::error::broken_pipe || ec == asio::error::connection_reset) &&
+                          !self->shut_) {
+                        self->shut_ = true;
+                        self->queue_.clear();
+                        return;
+                      }
                       if (ec)
                         return self->end(ec.message());
                       if (self->queue_.empty() && self->shut_)

@@ -109,6 +109,23 @@ TEST_F(IpcChannel, AConsumerThatKeepsUpNeverStallsTheStream) {
   EXPECT_EQ(right.streamed, 64u << 20);
 }
 
+TEST_F(IpcChannel, LastWordsAreReadThoughThePeerTakesNoneAnyMore) {
+  auto [a, b] = socket_pair();
+  std::string bytes;
+  for (int i = 0; i < 20; ++i)
+    append_frame(bytes, frame_type::failed, std::string(4000, 'x'));
+  ASSERT_EQ(::send(b.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL),
+            static_cast<ssize_t>(bytes.size()));
+  b.reset();
+  side honest;
+  honest.start(io, std::move(a));
+  honest.line->send(frame_type::stop, {}); // there is nobody
+  settle();
+  EXPECT_EQ(honest.frames.size(), 20u);
+  EXPECT_EQ(honest.closes, 1);
+  EXPECT_EQ(honest.closed, "");
+}
+
 TEST_F(IpcChannel, CutsOffAPeerThatSendsMoreThanAllowed) {
   auto [a, b] = socket_pair();
   side honest;
