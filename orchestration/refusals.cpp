@@ -31,6 +31,10 @@ std::string reason_of(const std::string& source) {
     return "no rule speaks of it, and whoever was asked left without an answer";
   if (source == "earlierDenial")
     return "it was denied less than a minute before, and is not asked again so soon";
+  if (source == "protocol")
+    return "it was no request that the proxy takes (HTTP: CONNECT or a whole URL, SOCKS: version "
+           "5, CONNECT, "
+           "no log-in)";
   if (source == "hostName")
     return "it is not a public host name, and only those are connected to";
   if (source == "address")
@@ -59,6 +63,10 @@ void refusals::explain_connection(refusal& r, const std::string& host, std::uint
       r.reason = "\"" + denied->text() + "\" of network.deniedDomains covers it";
     r.remedy = "to allow it, take \"" + denied->text() + "\" out of network.deniedDomains in " +
                file_ + ": it wins over every allowed pattern";
+    return;
+  }
+  if (r.rule == "protocol") {
+    r.remedy = "no setting allows it: the program has to ask for the connection in that way";
     return;
   }
   if (r.rule == "hostName") {

@@ -61,9 +61,13 @@ struct range_v6 {
   std::string_view what;
 };
 
-constexpr std::array<range_v6, 8> ranges_v6 = {{
-    {{0xfd, 0x00, 0x0e, 0xc2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x02, 0x54}, 128, no, "cloud metadata"},
-    {{0xfd, 0x20, 0x00, 0xce, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x02, 0x54}, 128, no, "cloud metadata"},
+constexpr std::array<range_v6, 9> ranges_v6 = {{
+    {{0xfd, 0x00, 0x0e, 0xc2}, 32, no, "cloud metadata"}, // AWS: metadata, credentials, time
+    {{0xfd, 0x20, 0x00, 0xce}, 32, no, "cloud metadata"}, // Google
+    {{0xfd, 0x00, 0x00, 0x42, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x00, 0x42},
+     128,
+     no,
+     "cloud metadata"}, // Scaleway
     {{0xfe, 0x80}, 10, no, "link-local"},
     {{0xfe, 0xc0}, 10, no, "site-local (deprecated)"},
     {{0xff}, 8, no, "multicast"},

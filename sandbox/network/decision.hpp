@@ -34,6 +34,7 @@ namespace source {
 inline constexpr const char* denied_list = "deniedDomains";
 inline constexpr const char* allowed_list = "allowedDomains";
 inline constexpr const char* host_name = "hostName"; // not a public host name
+inline constexpr const char* protocol = "protocol";  // no request that the proxies take
 inline constexpr const char* address = "address";    // resolved to what is never dialled
 inline constexpr const char* approval = "approval";  // somebody answered
 inline constexpr const char* remembered = "earlierDenial";
@@ -63,7 +64,7 @@ public:
   // Not remembered by itself: asking twice gives the same answer.
   decision judge(const destination& to, clock::time_point now);
 
-  // Somebody said no (or did not answer): the same host and port is denied for
+  // Somebody said no, or was silent: the same host and port is denied for
   // limits::remembered_denial without asking again.
   void remember_denial(const destination& to, std::string source, std::string reason,
                        clock::time_point now);

@@ -124,6 +124,23 @@ result<std::uint16_t> parse_port(std::string_view digits) {
   return static_cast<std::uint16_t>(value);
 }
 
+std::pair<std::string_view, std::uint16_t> spelled_parts(std::string_view authority,
+                                                         std::uint16_t default_port) {
+  auto host = authority;
+  auto port = default_port;
+  const auto colon = authority.rfind(':');
+  const bool bracketed = !authority.empty() && authority.front() == '[';
+  // Without brackets the last group of an IPv6 address would pass for one.
+  if (colon != std::string_view::npos && (bracketed || authority.find(':') == colon))
+    if (const auto number = parse_port(authority.substr(colon + 1))) {
+      host = authority.substr(0, colon);
+      port = *number;
+    }
+  if (host.size() > 1 && host.front() == '[' && host.back() == ']')
+    host = host.substr(1, host.size() - 2);
+  return {host, port};
+}
+
 result<destination> parse_authority(std::string_view authority, std::uint16_t default_port) {
   if (authority.find('@') != std::string_view::npos)
     return refused("user information in a destination is not accepted");

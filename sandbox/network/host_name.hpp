@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace piorch::sandbox::network {
 
@@ -40,6 +41,11 @@ result<std::uint16_t> parse_port(std::string_view digits);
 // "host:port"; the port is required unless a default is given (not 0).
 // User-info is refused: it exists only to make one host look like another.
 result<destination> parse_authority(std::string_view authority, std::uint16_t default_port = 0);
+
+// What an authority that is refused names, for reports: the host as it is spelled, without
+// brackets; 0 when there is no port and no default.
+std::pair<std::string_view, std::uint16_t> spelled_parts(std::string_view authority,
+                                                         std::uint16_t default_port = 0);
 
 // What a person may be shown of bytes that came out of the sandbox: printable
 // ASCII as it is, the rest as \xNN, cut after 80 bytes.

@@ -79,8 +79,10 @@ private:
     stop_clock(); // from here on it may take as long as somebody thinks
     const bool connect = request_.form == http_request::form_type::connect;
     auto to = parse_authority(request_.authority, connect ? 0 : 80);
-    if (!to)
-      return send_refusal(refuse_name(*shared_, request_.authority, 0, to.failed()));
+    if (!to) {
+      const auto [host, port] = spelled_parts(request_.authority, connect ? 0 : 80);
+      return send_refusal(refuse_name(*shared_, host, port, to.failed()));
+    }
     to_ = std::move(*to);
     phase_ = phase::opening;
     open(to_, connect ? "CONNECT" : "HTTP");
@@ -158,6 +160,7 @@ private:
   }
 
   void refuse(const http_problem& p) {
+    shared_->report("HTTP", 0, false, source::protocol);
     answer_and_close(
         answer(p.status, "piorch: the proxy did not accept this request: " + p.text + ".\n"));
   }

@@ -21,6 +21,11 @@ constexpr const char* no_retry =
     "Do not retry and do not try another way (no direct connection, no other proxy, no IP "
     "address): every connection of this sandbox passes the same check.\n";
 
+// Whom nobody answered may try again as soon as somebody is there.
+bool is_answer(const std::string& from) {
+  return from != source::nobody && from != source::too_many && from != source::left;
+}
+
 std::string policy_text(const std::string& what, const std::string& reason,
                         const std::string& remedy) {
   std::string out =
@@ -97,7 +102,8 @@ void passage::on_answer(ask_answer a) {
   if (a.allow)
     return resolve();
   auto reason = a.reason.empty() ? std::string("it was denied when asked") : a.reason;
-  shared_->policy.remember_denial(to_, source_, reason, decisions::clock::now());
+  if (is_answer(source_))
+    shared_->policy.remember_denial(to_, source_, reason, decisions::clock::now());
   deny(source_, reason, remedy_for(to_, shared_->policy.rules()));
 }
 

@@ -37,16 +37,19 @@ private:
       case socks::step::need_more:
         return read_more(message_max - in_.size());
       case socks::step::socks4:
-        shared_->report("SOCKS4", 0, false, "protocol");
+        shared_->report("SOCKS4", 0, false, source::protocol);
         return answer_and_close(socks::refuse_socks4());
       case socks::step::malformed:
+        shared_->report("SOCKS", 0, false, source::protocol);
         return abort();
       case socks::step::done:
         break;
     }
     in_.erase(0, g.used);
-    if (!g.offers_no_auth)
+    if (!g.offers_no_auth) {
+      shared_->report("SOCKS", 0, false, source::protocol);
       return answer_and_close(socks::choose_method(false));
+    }
     greeted_ = true;
     send(socks::choose_method(true), [this] { on_bytes(); });
   }
@@ -54,11 +57,15 @@ private:
   void on_request(const socks::request& r) {
     if (r.what == socks::step::need_more)
       return read_more(message_max - std::min(in_.size(), message_max - 1));
-    if (r.what != socks::step::done)
+    if (r.what != socks::step::done) {
+      shared_->report("SOCKS", 0, false, source::protocol);
       return answer_and_close(socks::answer(r.failure));
+    }
     in_.erase(0, r.used);
-    if (r.command_code != static_cast<std::uint8_t>(socks::command::connect))
+    if (r.command_code != static_cast<std::uint8_t>(socks::command::connect)) {
+      shared_->report(printable(r.host), r.port, false, source::protocol);
       return answer_and_close(socks::answer(socks::reply::command_not_supported));
+    }
     // A name in the address field's clothes is judged like one: "127.0.0.1" is
     // refused whether it comes as four bytes or as nine letters.
     auto host = canonical_host(r.host);

@@ -59,6 +59,34 @@ TEST_F(E2eExecDevelopment, ABuildWithCMake) {
         "built\n");
 }
 
+TEST_F(E2eExecDevelopment, DebuggersOfOwnChildren) {
+  if (lacks("strace") || lacks("gdb"))
+    return;
+  works("strace -f -o log -e trace=openat sh -c 'echo x > y'; grep -c '\"y\"' log\n"
+        "gdb -q -batch -ex run --args /bin/sh -c 'echo x > z' 2>&1 | grep -o 'exited normally'; "
+        "cat z",
+        "1\nexited normally\nx\n");
+}
+
+TEST_F(E2eExecDevelopment, ArchivesLocksAndParallelBuilds) {
+  works(R"sh(
+    mkdir t; for i in $(seq 300); do echo $i > t/f$i; done; tar cf t.tar t; mkdir out; tar xf t.tar -C out
+    diff -r t out/t && echo same; echo 0 > n; for i in 1 2 3 4; do (flock 9; read n < n; echo $((n + 1)) > n) 9> lock & done; wait; cat n
+    printf 'all: %s\n%%:\n\techo $@ > $@\n' "$(seq -s ' ' -f o%g 40)" > M; make -s -j8 -f M; cat o* | wc -l)sh",
+        "same\n4\n40\n");
+}
+
+TEST_F(E2eExecDevelopment, FourWritersOfADatabase) {
+  if (lacks("sqlite3"))
+    return;
+  works(R"sh(
+    sqlite3 d 'pragma journal_mode=wal; create table t(a);'
+    for w in 1 2 3 4; do
+      (for i in $(seq 15); do sqlite3 -cmd '.timeout 20000' d "insert into t values($i)"; done) & done
+    wait; sqlite3 d 'select count(*) from t')sh",
+        "wal\n60\n");
+}
+
 TEST_F(E2eExecDevelopment, NpmInstallsALocalFolder) {
   if (lacks("npm"))
     return;

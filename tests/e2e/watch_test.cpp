@@ -93,6 +93,22 @@ TEST_F(StatusWatch, NothingElseComesUnderAKey) {
   EXPECT_EQ(t.end(), 0);
 }
 
+// The key comes in the moment in which what it would have answered goes.
+TEST_F(StatusWatch, WhoeverLeavesLeavesWhateverChanges) {
+  run("touch one");
+  const auto one = ids(1).at(0);
+  test::terminal t(piorch());
+  ASSERT_TRUE(t.sees("waiting for approval: 1", 30s)) << t.screen();
+  t.type("j");
+  ASSERT_TRUE(t.sees("a allow once")) << t.screen();
+  ::kill(t.pid(), SIGSTOP);
+  ASSERT_EQ(rig->run({"deny", one}).status, 0);
+  t.type("aq");
+  ::kill(t.pid(), SIGCONT);
+  EXPECT_EQ(t.end(), 0);
+  EXPECT_FALSE(has_file("one"));
+}
+
 TEST_F(StatusWatch, CommandsWithTheirFiguresAsTheyChange) {
   run("until [ -e go ]; do :; done; sleep 1000");
   test::terminal t(piorch());

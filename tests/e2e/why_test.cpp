@@ -52,7 +52,7 @@ TEST_F(WhyCommand, SaysItWhileItRunsAndAfterwards) {
 
   const auto says = [&](const std::string& of) {
     const auto how = rig->run({"why", of});
-    return how.out.find("network  intranet\n") != std::string::npos &&
+    return how.out.find("network  intranet:80\n") != std::string::npos &&
            how.out.find(".pi/settings.json") != std::string::npos;
   };
   EXPECT_TRUE(rig->within(30s, [&] { return says(id); })) << rig->run({"why", id}).out;

@@ -133,4 +133,21 @@ TEST(GuardAttacks, ARacingOneNeverWins) {
             workspace::guard::on);
   EXPECT_EQ(outcome.status, 0) << outcome.output.substr(0, 2000);
   EXPECT_EQ(w.planted(), "");
+  // They tried.
+  for (const char* refused : {"/.env: ", "/.pi/settings.json: ", "/g/", "/repo/.git/"})
+    EXPECT_NE(outcome.refusals.find(refused), std::string::npos) << refused;
+}
+
+// Each of its teams would, and notices it.
+TEST(GuardAttacks, EveryRacingOneWouldWinWithoutTheGuard) {
+  for (int team = 0;; ++team) {
+    const workspace w;
+    const auto outcome =
+        w.run({"/tmp/guard-villain", "race", "20", std::to_string(team)}, workspace::guard::off);
+    if (outcome.status == 2) { // there are no more
+      EXPECT_EQ(team, 7);
+      return;
+    }
+    EXPECT_EQ(outcome.status, 1) << team << "\n" << outcome.output.substr(0, 2000);
+  }
 }

@@ -45,6 +45,14 @@ TEST_F(GuardDirectWrites, HarmlessOnesArePutInPlace) {
   EXPECT_EQ(fs::status(w.path() / "repo/.git/config").permissions(), fs::perms(0640));
 }
 
+// Put in place as Git itself does it: through the lock file, which keeps a host's Git from
+// changing them at the same time. No other name.
+TEST_F(GuardDirectWrites, TheHostSeesTheLockFileAndNoOtherName) {
+  run("u me >> repo/.git/config");
+  EXPECT_THAT(w.seen(), testing::ElementsAre("repo/.git/config", "repo/.git/config.lock"));
+  EXPECT_FALSE(fs::exists(w.path() / "repo/.git/config.lock"));
+}
+
 TEST_F(GuardDirectWrites, OthersLeaveEverythingAsItWasAndAreReported) {
   for (const char* script :
        {"e >> repo/.git/config", "e > repo/.git/config", "e | tee repo/.git/config > /dev/null",

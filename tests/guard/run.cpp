@@ -1,8 +1,11 @@
 // Runs a command under the create guard alone: PID 1 of a plain bubblewrap sandbox, as
 // piorch-init is. For tests and benchmarks.
 //
-//   guard-run [--absent PATH | --directory PATH | --refusals FD | --off | --older-kernel]... --
-//     COMMAND...
+//   guard-run [--absent PATH | --directory PATH | --plain PATH | --refusals FD | --filter FILE |
+//     --off | --older-kernel]... -- COMMAND...
+//
+// FILE holds a system call filter as the kernel takes it: joined to the guard's as in a sandbox,
+// or with --off installed alone.
 #include "sandbox/guard/supervisor.hpp"
 #include "tests/support/older_kernel.hpp"
 
@@ -10,7 +13,10 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <fcntl.h>
 #include <linux/capability.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
@@ -32,6 +38,19 @@ void keep_capabilities(unsigned kept) {
   }
 }
 
+std::vector<sock_filter> read_filter(const char* path) {
+  std::vector<sock_filter> out(BPF_MAXINSNS);
+  const int fd = ::open(path, O_RDONLY | O_CLOEXEC);
+  const auto n = ::read(fd, out.data(), out.size() * sizeof(sock_filter));
+  if (n <= 0 || static_cast<std::size_t>(n) % sizeof(sock_filter) != 0) {
+    std::perror("guard-run: --filter");
+    ::_exit(125);
+  }
+  ::close(fd);
+  out.resize(static_cast<std::size_t>(n) / sizeof(sock_filter));
+  return out;
+}
+
 void tell(void* context, const char* path, const char* rule) {
   dprintf(*static_cast<int*>(context), "%s: %s\n", path, rule);
 }
@@ -41,6 +60,7 @@ void tell(void* context, const char* path, const char* rule) {
 int main(int argc, char** argv) {
   std::vector<rule> protect;
   static int refusals = -1;
+  static std::vector<sock_filter> filter;
   bool off = false, older = false;
   char* workspace = ::get_current_dir_name();
   const auto add = [&](rule_kind kind, const char* path) {
@@ -62,6 +82,8 @@ int main(int argc, char** argv) {
       add(rule_kind::directory, argv[++i]);
     } else if (option == "--plain") {
       add(rule_kind::plain, argv[++i]);
+    } else if (option == "--filter") {
+      filter = read_filter(argv[++i]);
     } else if (option == "--refusals") {
       refusals = std::atoi(argv[++i]);
     } else {
@@ -71,6 +93,11 @@ int main(int argc, char** argv) {
   if (i + 1 >= argc)
     return 2;
   argv += i + 1;
+  if (::getpid() != 1) { // at the end everything that can be killed is
+    std::fputs("guard-run: only as the first process of a PID namespace (bwrap --as-pid-1)\n",
+               stderr);
+    return 2;
+  }
   if (refusals >= 0)
     ::fcntl(refusals, F_SETFD, FD_CLOEXEC);
   if (older && !piorch::test::pretend_older_kernel())
@@ -83,11 +110,16 @@ int main(int argc, char** argv) {
   if (command == 0) {
     keep_capabilities(0);
     ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-    if (!off)
-      if (const int e = install_and_hand_over(h.command, {0, nullptr}); e < 0) {
-        std::fprintf(stderr, "guard-run: install: %s\n", std::strerror(-e));
-        ::_exit(125);
-      }
+    const sock_fprog program{static_cast<unsigned short>(filter.size()), filter.data()};
+    const int e =
+        !off ? install_and_hand_over(h.command, program)
+        : filter.empty() || ::syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) == 0
+            ? 0
+            : -errno;
+    if (e < 0) {
+      std::fprintf(stderr, "guard-run: install: %s\n", std::strerror(-e));
+      ::_exit(125);
+    }
     ::execvp(argv[0], argv);
     std::fprintf(stderr, "guard-run: %s: %s\n", argv[0], std::strerror(errno));
     ::_exit(127);

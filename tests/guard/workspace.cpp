@@ -18,6 +18,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
+constexpr std::size_t most_that_is_kept = 64u << 20; // of what a race of minutes prints
+
 bool is_name(const fs::path& p) {
   struct stat s {};
   return ::lstat(p.c_str(), &s) == 0;
@@ -147,11 +149,11 @@ workspace::outcome workspace::run(const std::vector<std::string>& command, guard
         continue;
       char buffer[4096];
       const auto n = ::read(w.fd, buffer, sizeof buffer);
-      if (n > 0)
-        (&w == &wait[0] ? result.output : result.refusals)
-            .append(buffer, static_cast<std::size_t>(n));
-      else
+      auto& into = &w == &wait[0] ? result.output : result.refusals;
+      if (n <= 0)
         w.fd = -1;
+      else if (into.size() < most_that_is_kept)
+        into.append(buffer, static_cast<std::size_t>(n));
     }
   }
   ::close(output[0]);

@@ -68,6 +68,9 @@ TEST_F(Refusals, WhereNoLineAllowsItNoneIsShown) {
   EXPECT_EQ(one("192.0.2.7", 80, "hostName").setting, "");
   EXPECT_EQ(one("inner.example.org", 80, "address").setting, ""); // allowed, and loopback
   EXPECT_EQ(one("a b\"c", 80, "noApprover").setting, "");
+  const auto protocol = one("example.org", 53, "protocol"); // a SOCKS command other than CONNECT
+  EXPECT_EQ(protocol.setting, "");
+  EXPECT_THAT(protocol.reason, HasSubstr("no request that the proxy takes"));
 }
 
 TEST_F(Refusals, ADeniedPatternIsNamed) {

@@ -109,6 +109,22 @@ TEST(SandboxNetworkHostName, NamesThatAreNotPublicAreRefused) {
     EXPECT_TRUE(is_refused(name, "special-use")) << name;
 }
 
+TEST(SandboxNetworkHostName, WhatARefusedAuthorityNames) {
+  using parts = std::pair<std::string_view, std::uint16_t>;
+  EXPECT_EQ(spelled_parts("intranet:8443"), parts("intranet", 8443));
+  EXPECT_EQ(spelled_parts("intranet", 80), parts("intranet", 80));
+  EXPECT_EQ(spelled_parts("intranet"), parts("intranet", 0));
+  EXPECT_EQ(spelled_parts("[::1]:443"), parts("::1", 443));
+  EXPECT_EQ(spelled_parts("[::1]", 80), parts("::1", 80));
+  EXPECT_EQ(spelled_parts("fe80::1"), parts("fe80::1", 0));
+  EXPECT_EQ(spelled_parts("a:b:1"), parts("a:b:1", 0));
+  EXPECT_EQ(spelled_parts("a:0080"), parts("a:0080", 0));
+  EXPECT_EQ(spelled_parts("a:"), parts("a:", 0));
+  EXPECT_EQ(spelled_parts("[:1"), parts("[", 1));
+  EXPECT_EQ(spelled_parts("["), parts("[", 0));
+  EXPECT_EQ(spelled_parts(""), parts("", 0));
+}
+
 TEST(SandboxNetworkHostName, ShapeAndLength) {
   const std::string label(63, 'a');
   EXPECT_EQ(canonical(label + ".org"), label + ".org");

@@ -251,6 +251,8 @@ TEST_F(SandboxNetworkHttp, WhatSmugglesNeverReachesAServer) {
     p.send(bad);
     EXPECT_TRUE(has(p.all(), "HTTP/1.1 400 ")) << bad;
   }
+  ASSERT_EQ(report().size(), 1u);
+  EXPECT_EQ(report()[0], (net::network_event{"HTTP", 0, "deny", "protocol"}));
   auto bad_chunk = http();
   bad_chunk.send(post + "Transfer-Encoding: chunked\r\n\r\nzz\r\nhello\r\n0\r\n\r\n");
   EXPECT_FALSE(has(bad_chunk.all(), "200 OK"));

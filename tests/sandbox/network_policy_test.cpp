@@ -169,6 +169,43 @@ TEST_F(SandboxNetworkPolicy, ADenialIsNotAskedAgainByRetries) {
   EXPECT_EQ(asked.size(), 2u);
 }
 
+// No one said no: as soon as somebody is there, it is asked.
+TEST_F(SandboxNetworkPolicy, ARequestThatNobodyAnsweredIsAskedAgain) {
+  std::string from;
+  answer_with([&](auto&) { return net::ask_answer{false, from, "nobody answered"}; });
+  start({});
+  for (const char* source : {"noApprover", "tooManyRequests", "approverLeft"}) {
+    from = source;
+    EXPECT_TRUE(has(connect_answer("www.example.org:443"), "nobody answered"));
+  }
+  EXPECT_EQ(asked.size(), 3u);
+  from = "approvalTimeout"; // silence of somebody who was there is a no
+  EXPECT_TRUE(has(connect_answer("www.example.org:443"), "nobody answered"));
+  EXPECT_TRUE(has(connect_answer("www.example.org:443"), "not asked again"));
+  EXPECT_EQ(asked.size(), 4u);
+}
+
+// What the report says is what a person, or piorch why, looks for a remedy for.
+TEST_F(SandboxNetworkPolicy, ARefusedNameIsReportedWithItsPort) {
+  start({});
+  connect_answer("intranet:8443");
+  connect_answer("127.0.0.1:5432");
+  connect_answer("[::1]:80");
+  connect_answer("www.example.org:0080");
+  auto absolute = http();
+  absolute.send("GET http://localhost/ HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  absolute.all();
+  auto by_socks = socks();
+  EXPECT_EQ(socks_code(by_socks, "localhost", 5432), 2);
+  using entry = net::network_event;
+  EXPECT_EQ(report(), (std::vector<entry>{{"intranet", 8443, "deny", "hostName"},
+                                          {"127.0.0.1", 5432, "deny", "hostName"},
+                                          {"::1", 80, "deny", "hostName"},
+                                          {"www.example.org:0080", 0, "deny", "hostName"},
+                                          {"localhost", 80, "deny", "hostName"},
+                                          {"localhost", 5432, "deny", "hostName"}}));
+}
+
 TEST_F(SandboxNetworkPolicy, TheQuestionIsWithdrawnWhenTheClientLeaves) {
   std::promise<std::uint64_t> asked_id, cancelled_id;
   std::function<void(net::ask_answer)> late;
@@ -344,6 +381,10 @@ TEST_F(SandboxNetworkPolicy, SocksIsRefusedInItsOwnWordsWhereItMustBe) {
   auto not_socks = socks();
   not_socks.send("GET / HTTP/1.1\r\n\r\n");
   EXPECT_EQ(not_socks.all(), "");
+  using entry = net::network_event;
+  EXPECT_EQ(report(), (std::vector<entry>{{"SOCKS4", 0, "deny", "protocol"},
+                                          {"0.0.0.0", 53, "deny", "protocol"},
+                                          {"SOCKS", 0, "deny", "protocol"}}));
   EXPECT_TRUE(becomes_idle());
 }
 

@@ -66,6 +66,21 @@ protected:
   policy_inputs in;
 };
 
+// The project is the directory that a Pi with another agent directory keeps everything in.
+TEST_F(SandboxPolicy, PisOwnSettingsInTheWorkspaceAreProtected) {
+  in.agent_dir = at("home/work/agent");
+  const std::vector<std::string> names{
+      "settings.json", "permissions.json", "sandbox.json", "pi-sandbox.json", "logs", "extensions"};
+  const auto absent = paths(make(), access::protect, false);
+  for (const auto& name : names)
+    EXPECT_THAT(absent, Contains(in.agent_dir + "/" + name));
+  for (const auto& name : names)
+    write_file(in.agent_dir + "/" + name, "");
+  const auto present = paths(make(), access::protect);
+  for (const auto& name : names)
+    EXPECT_THAT(present, Contains(in.agent_dir + "/" + name));
+}
+
 TEST_F(SandboxPolicy, PisAndOurOwnDirectoriesAreHiddenWhereverTheyAre) {
   in.agent_dir = at("pi");
   in.state_dir = at("state");
@@ -81,10 +96,12 @@ TEST_F(SandboxPolicy, PisAndOurOwnDirectoriesAreHiddenWhereverTheyAre) {
 
 TEST_F(SandboxPolicy, TheHomeIsHiddenAndTheWorkspaceIsWritable) {
   write_file(at("home/.gitconfig"), "");
+  write_file(at("home/.config/git/config"), "");
   const policy p = make();
   EXPECT_THAT(paths(p, access::hide), ElementsAre(at("home")));
   EXPECT_THAT(paths(p, access::write), ElementsAre(at("home/work")));
-  EXPECT_THAT(paths(p, access::read), ElementsAre(at("home/.gitconfig"), in.libexec_dir));
+  EXPECT_THAT(paths(p, access::read),
+              ElementsAre(at("home/.gitconfig"), at("home/.config/git/config"), in.libexec_dir));
   EXPECT_EQ(p.rules.front().what, access::hide) << "what is shown comes after what is hidden";
 }
 

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <csignal>
 #include <cstdlib>
+#include <poll.h>
 #include <sys/ioctl.h>
 #include <sys/signalfd.h>
 #include <termios.h>
@@ -77,7 +78,7 @@ public:
     if (mode.keys())
       wake.push_back(STDIN_FILENO);
     for (;;) {
-      if (const int status = show(mode.keys()); status != exit_done)
+      if (const int status = show(mode.keys()); status != exit_done || left_)
         return status;
       switch (lists_.wait(next_age(), wake)) {
         case instance_watch::event::closed:
@@ -173,7 +174,7 @@ private:
       if (const int status = print(out); status != exit_done)
         return status;
       out.clear();
-      ::tcflush(STDIN_FILENO, TCIFLUSH);
+      left_ = leaves(typed());
     }
     const int status = print(out + drawn.lines.back() + "\033[K\033[J");
     answerable_ = drawn.answerable;
@@ -197,26 +198,36 @@ private:
     return ends;
   }
 
-  // One key each time; what was typed along with it is dropped: it was typed before
-  // the key's effect was on the screen.
-  bool ended_by_key() {
-    pollfd ready{STDIN_FILENO, POLLIN, 0};
-    if (::poll(&ready, 1, 0) != 1)
-      return false;
+  static std::string typed() {
+    std::string out;
     char keys[256];
-    const auto n = ::read(STDIN_FILENO, keys, sizeof keys);
-    if (n <= 0)
-      return true; // the terminal is gone
-    const std::string typed(keys, static_cast<std::size_t>(n));
+    for (pollfd ready{STDIN_FILENO, POLLIN, 0}; ::poll(&ready, 1, 0) == 1;) {
+      const auto n = ::read(STDIN_FILENO, keys, sizeof keys);
+      if (n <= 0)
+        return out + '\x03'; // the terminal is gone
+      out.append(keys, static_cast<std::size_t>(n));
+    }
+    return out;
+  }
+  static bool leaves(const std::string& keys) {
+    return keys.find_first_of("q\x03") != std::string::npos;
+  }
+
+  // One key each time; what was typed along with it is dropped: it was typed before
+  // the key's effect was on the screen. To leave is meant whatever is there.
+  bool ended_by_key() {
+    const std::string keys = typed();
+    if (keys.empty())
+      return false;
     board_.note.clear();
-    if (typed[0] == 'q' || typed[0] == '\x03')
+    if (leaves(keys))
       return true;
-    if (typed[0] == 'j' || typed == "\033[B" || typed == "\033OB")
+    if (keys[0] == 'j' || keys == "\033[B" || keys == "\033OB")
       select(true);
-    else if (typed[0] == 'k' || typed == "\033[A" || typed == "\033OA")
+    else if (keys[0] == 'k' || keys == "\033[A" || keys == "\033OA")
       select(false);
-    else if (typed[0] == 'a' || typed[0] == 'd')
-      answer(typed[0] == 'a');
+    else if (keys[0] == 'a' || keys[0] == 'd')
+      answer(keys[0] == 'a');
     return false;
   }
 
@@ -252,6 +263,7 @@ private:
   board board_;
   std::string answerable_; // as drawn last
   bool gone_ = false;
+  bool left_ = false; // by a key
   instance_watch lists_;
 };
 

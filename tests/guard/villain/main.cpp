@@ -24,12 +24,13 @@ int main(int argc, char** argv) {
     return 2;
   }
   if (mode == "race" && argc > 2)
-    return race(std::atoi(argv[2]));
+    return race(std::atoi(argv[2]), argc > 3 ? std::atoi(argv[3]) : -1);
   if (mode == "operations" && argc > 2)
     return operations(static_cast<unsigned>(std::atoi(argv[2])));
   if (mode == "stress" && argc > 2)
     return stress(argv[2]);
-  std::fprintf(stderr,
-               "guard-villain list | attack NAME | race SECONDS | operations SEED | stress WHAT\n");
+  std::fprintf(
+      stderr,
+      "guard-villain list | attack NAME | race SECONDS [TEAM] | operations SEED | stress WHAT\n");
   return 2;
 }

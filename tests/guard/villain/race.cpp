@@ -1,10 +1,12 @@
 // Changes everything the supervisor looks at while it looks: paths in memory, links,
-// directories, descriptors. Ends after the given time; succeeds never.
+// directories, descriptors. Each team looks itself whether it has won, in the moment in which only
+// it could take that back: no watcher could be as fast.
 #include "villain.hpp"
 
 #include <atomic>
 #include <csignal>
 #include <ctime>
+#include <new>
 #include <pthread.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -13,11 +15,30 @@ namespace villain {
 
 namespace {
 
-std::atomic<bool> stop{false};
-char* shared_path; // rewritten while calls with it are served
+char* shared_path;              // rewritten while calls with it are served
+std::atomic<bool>* someone_won; // of any process
+
+void won(const char* what) {
+  if (!someone_won->exchange(true))
+    std::printf("won: %s\n", what);
+  std::fflush(stdout);
+}
+void look_for(const char* protected_name) {
+  struct stat s {};
+  if (::lstat(protected_name, &s) == 0)
+    won(protected_name);
+}
+void look_into(const char* settings) {
+  char text[512];
+  const int fd = ::open(settings, O_RDONLY);
+  const auto n = ::read(fd, text, sizeof text - 1);
+  ::close(fd);
+  if (n > 0 && (text[n] = 0, std::strstr(text, "fsmonitor")))
+    won(settings);
+}
 
 template <void (*Step)()> void* forever(void*) {
-  while (!stop)
+  for (;;)
     Step();
   return nullptr;
 }
@@ -39,6 +60,9 @@ void use_path() {
   ::rename("harmless", shared_path);
   ::mkdir(shared_path, 0755);
   ::link("plain.txt", shared_path);
+  look_for(".env");
+  look_for(".pi/settings.json");
+  look_for("repo/.git/hooks/pre-commit");
   ::unlink("harmless");
   ::rmdir("harmless");
   ::rmdir(".pi");
@@ -56,6 +80,8 @@ void use_directories() {
   ::rename("x", ".pi");
   ::mkdir(".pi", 0755);
   ::close(::open(".pi/settings.json", O_WRONLY | O_CREAT, 0644));
+  look_for(".env");
+  look_for(".pi/settings.json");
   ::unlink("x/settings.json");
   ::unlink("x/.env");
 }
@@ -70,6 +96,7 @@ void swap_descriptor() {
 }
 void use_descriptor() {
   ::close(::openat(100, ".env", O_WRONLY | O_CREAT, 0644));
+  look_for(".env");
   ::unlink("sub/.env");
 }
 void swap_links() {
@@ -78,13 +105,21 @@ void swap_links() {
   ::symlink("sub/f", "l");
   ::unlink("l");
 }
-void use_links() { ::close(::open("l", O_WRONLY | O_CREAT, 0644)); }
+void use_links() {
+  ::close(::open("l", O_WRONLY | O_CREAT, 0644));
+  look_for(".env");
+}
 
 // A directory that becomes a Git directory while its settings and hooks are written.
 void make_git() {
   ::mkdir("g", 0755);
   ::mkdir("g/objects", 0755);
-  ::mkdir("g/refs", 0755);
+  if (::mkdir("g/refs", 0755) != 0)
+    return;
+  for (int i = 0; i < 20; ++i) { // until it is taken away it is a Git directory
+    look_into("g/config");
+    look_for("g/hooks/pre-commit");
+  }
   ::rmdir("g/refs");
 }
 void plant_git() {
@@ -101,6 +136,7 @@ void publish_git() {
       ::rename("repo/.git/config.lock", "repo/.git/config");
     if (::pwrite(fd, "[core]\nfsmonitor = evil------- \n", 32, 0) < 0)
       std::perror("pwrite");
+    look_into("repo/.git/config");
     ::close(fd);
   }
   ::unlink("repo/.git/config.lock");
@@ -116,10 +152,13 @@ void write_git() {
   if (fd < 0 || other < 0 || ::ftruncate(fd, 0) != 0 || ::pwrite(fd, good, sizeof good - 1, 0) < 0)
     ::unlink("repo/.git/config");
   ::close(fd);
-  for (int i = 0; other >= 0 && i < 20; ++i)
-    if (::pwrite(other, bad, sizeof bad - 1, 0) < 0 ||
-        ::pwrite(other, good, sizeof good - 1, 0) < 0)
+  for (int i = 0; other >= 0 && i < 20; ++i) {
+    if (::pwrite(other, bad, sizeof bad - 1, 0) < 0)
       std::perror("pwrite");
+    look_into("repo/.git/config");
+    if (::pwrite(other, good, sizeof good - 1, 0) < 0)
+      std::perror("pwrite");
+  }
   ::close(other);
 }
 void reopen_git() {
@@ -135,9 +174,12 @@ void reopen_git() {
 
 } // namespace
 
-int race(int seconds) {
-  shared_path = static_cast<char*>(
-      ::mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+// 1 when one has won, 0 when the time is over. `only`: of all teams the one of this number.
+int race(int seconds, int only) {
+  auto* shared = static_cast<char*>(
+      ::mmap(nullptr, 8192, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+  someone_won = new (shared) std::atomic<bool>(false);
+  shared_path = shared + 4096;
   write_file("sub/f", "x");
   // Several processes, so that no lock of one of them orders the others.
   void (*const teams[])() = {
@@ -171,20 +213,27 @@ int race(int seconds) {
         start<write_git>();
       },
   };
-  pid_t team[sizeof teams / sizeof *teams];
+  std::vector<pid_t> all;
   int n = 0;
-  for (const auto run : teams)
-    if ((team[n++] = ::fork()) == 0) {
+  for (const auto run : teams) {
+    if (only >= 0 && n++ != only)
+      continue;
+    all.push_back(::fork());
+    if (all.back() == 0) {
       run();
       ::pause();
     }
-  timespec t{seconds, 0};
-  ::nanosleep(&t, nullptr);
-  for (const pid_t pid : team) {
+  }
+  if (all.empty())
+    return 2;
+  const timespec moment{0, 10000000};
+  for (int i = 0; i < seconds * 100 && !*someone_won; ++i)
+    ::nanosleep(&moment, nullptr);
+  for (const pid_t pid : all) {
     ::kill(pid, SIGKILL);
     ::waitpid(pid, nullptr, 0);
   }
-  return 0;
+  return *someone_won ? 1 : 0;
 }
 
 } // namespace villain

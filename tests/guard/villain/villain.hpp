@@ -29,9 +29,9 @@ void add_git_settings_attacks(std::vector<attack>& list);
 void add_git_directory_attacks(std::vector<attack>& list);
 void add_plain_attacks(std::vector<attack>& list);
 
-int race(int seconds);         // villain/race.cpp
-int operations(unsigned seed); // villain/operations.cpp: prints results, to be compared
-int stress(const char* what);  // villain/stress.cpp
+int race(int seconds, int only); // villain/race.cpp
+int operations(unsigned seed);   // villain/operations.cpp: prints results, to be compared
+int stress(const char* what);    // villain/stress.cpp
 
 inline void write_file(const std::string& path, const std::string& text) {
   const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0666);
