@@ -17,9 +17,9 @@ void settle(pointer self, const approval_owner_handle& owner, approval_settled o
 }
 
 std::string unanswered(std::chrono::milliseconds limit) {
-  return "nobody answered the request for approval within " +
-         std::to_string(std::chrono::duration_cast<std::chrono::seconds>(limit).count()) +
-         " seconds";
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(limit).count();
+  return "nobody answered the request for approval within " + std::to_string(seconds) +
+         (seconds == 1 ? " second" : " seconds");
 }
 
 } // namespace

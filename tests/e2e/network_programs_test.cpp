@@ -5,6 +5,7 @@
 
 #include <csignal>
 #include <pty.h>
+#include <sys/un.h>
 
 namespace {
 
@@ -88,6 +89,19 @@ TEST_F(E2eNetwork, WhatIgnoresTheProxyFailsAtOnce) {
 
 TEST_F(E2eNetwork, NothingGetsOutBesideTheProxies) {
   dns->set("leak.example.org", {{"192.0.2.80"}});
+  // Both wait in the host's network namespace, one in a directory that can be seen inside.
+  const auto listening = [&](const std::string& name) {
+    ipc::unique_fd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    sockaddr_un to{};
+    to.sun_family = AF_UNIX;
+    std::memcpy(to.sun_path, name.data(), name.size());
+    const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + name.size());
+    EXPECT_EQ(::bind(fd.get(), reinterpret_cast<sockaddr*>(&to), size), 0);
+    EXPECT_EQ(::listen(fd.get(), 5), 0);
+    return fd;
+  };
+  const auto by_path = listening(workspace + "/socket"),
+             abstract = listening(std::string("\0piorch-test", 12));
   const auto r = exec("--allow-domain www.example.org", R"(python3 - <<'EOF'
 import socket, ctypes, errno
 def attempt(name, f):
@@ -103,8 +117,8 @@ attempt("tcp", lambda: socket.create_connection(("192.0.2.80", 80), 2))
 attempt("ping", lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM, socket.IPPROTO_ICMP).sendto(b"\x08\0\0\0\0\0\0\0", ("192.0.2.80", 0)))
 attempt("raw", lambda: socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_RAW))
 attempt("packet", lambda: socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0))
-attempt("unix", lambda: socket.socket(socket.AF_UNIX).connect("/run/dbus/system_bus_socket"))
-attempt("abstract", lambda: socket.socket(socket.AF_UNIX).connect("\0x"))
+attempt("unix", lambda: socket.socket(socket.AF_UNIX).connect("socket"))
+attempt("abstract", lambda: socket.socket(socket.AF_UNIX).connect("\0piorch-test"))
 attempt("vsock", lambda: socket.socket(socket.AF_VSOCK, socket.SOCK_STREAM).connect((2, 22)))
 libc = ctypes.CDLL(None, use_errno=True)
 print("io_uring", "GOT OUT" if libc.syscall(425, 1, ctypes.create_string_buffer(512)) >= 0 else "refused")
@@ -212,6 +226,38 @@ TEST_F(E2eNetworkTerminal, APersonSaysNoOnce) {
   EXPECT_TRUE(has(screen, "not asked again")) << screen;
   EXPECT_FALSE(has(screen, "public")) << screen;
   EXPECT_TRUE(dns->log().empty());
+}
+
+TEST_F(E2eNetworkTerminal, NoAnswerInTimeIsNo) {
+  const std::string dir = directory + "/.pi/agent/extensions/pi-sandbox";
+  std::filesystem::create_directories(dir);
+  std::ofstream(dir + "/config.json") << R"({"approvals": {"timeoutSeconds": 1}})";
+  terminal t(on_terminal("curl -sS http://www.example.org/; echo go\"\"es on"));
+  ASSERT_TRUE(t.sees("Anything else is no: ")) << t.screen();
+  EXPECT_TRUE(t.sees("nobody answered the request for approval within 1 second.")) << t.screen();
+  EXPECT_TRUE(t.sees("goes on")) << t.screen();
+  EXPECT_EQ(t.end(), 0);
+  EXPECT_TRUE(dns->log().empty());
+}
+
+TEST_F(E2eNetworkTerminal, WithNoAskNothingIsAsked) {
+  auto p = on_terminal("curl -sS http://www.example.org/; echo go\"\"es on");
+  p.argv.insert(p.argv.begin() + 2, "--no-ask");
+  terminal t(p);
+  ASSERT_TRUE(t.sees("nobody can be asked")) << t.screen();
+  EXPECT_TRUE(t.sees("goes on")) << t.screen();
+  EXPECT_FALSE(has(t.screen(), "Anything else is no")) << t.screen();
+}
+
+// Its output goes elsewhere, the person is there.
+TEST_F(E2eNetworkTerminal, WithAskAlsoWhenStderrIsAFile) {
+  auto p = on_terminal("");
+  p.argv = {"/bin/sh", "-c",
+            p.argv[0] + " exec --ask -c 'curl -sS http://www.example.org/' 2>errors"};
+  terminal t(p);
+  ASSERT_TRUE(t.sees("Anything else is no: ")) << t.screen();
+  t.type("www.example.org\n");
+  EXPECT_TRUE(t.sees("public")) << t.screen();
 }
 
 TEST_F(E2eNetworkTerminal, AYesIsNotEnoughTheNameMustBeTyped) {

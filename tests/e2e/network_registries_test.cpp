@@ -177,21 +177,28 @@ TEST_F(E2eNetworkRegistries, FetchOfNodeThatKnowsProxies) {
 
 // What ignores the variables has no route: it must fail at once, and say so.
 TEST_F(E2eNetworkRegistries, ProgramsThatIgnoreTheProxyFailFast) {
-  if (!have("node") || !have("java"))
+  if (!have("node") || !have("java") || !have("javac"))
     GTEST_SKIP();
   start_registry();
+  write("Direct.java", "class Direct { public static void main(String[] a) throws Exception { try {"
+                       " new java.net.URL(a[0]).openStream(); } catch (java.io.IOException e) {"
+                       " System.out.println(\"java: \" + e); } } }");
+  ASSERT_EQ(std::system(("cd '" + workspace + "' && javac Direct.java 2>&1").c_str()), 0);
   const auto asked = dns->log().size(); // the web server's own name
   const auto began = std::chrono::steady_clock::now();
   const auto r = exec(
       "--allow-domain registry.example.org",
       "unset JAVA_TOOL_OPTIONS NODE_USE_ENV_PROXY; node -e 'fetch(\"" + registry +
-          "/npm/thing\").catch(e => console.log(\"node:\", e.cause.code))'; "
+          "/npm/thing\").catch(e => console.log(\"node:\", e.cause.code))'; java Direct " +
+          registry +
+          "/; "
           "/usr/bin/python3 -c \"import http.client as h\ntry: h.HTTPConnection("
           "'registry.example.org', 8080, timeout=20).request('GET', '/')\nexcept OSError as e: "
           "print('python:', e)\"");
   EXPECT_LT(std::chrono::steady_clock::now() - began, 20s);
   EXPECT_TRUE(has(r.output, "node: E")) << r.output; // EAI_AGAIN or ENOTFOUND
   EXPECT_TRUE(has(r.output, "python: ")) << r.output;
+  EXPECT_TRUE(has(r.output, "java: java.net.")) << r.output;
   EXPECT_EQ(dns->log().size(), asked);
 }
 

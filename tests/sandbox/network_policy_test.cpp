@@ -307,10 +307,13 @@ TEST_F(SandboxNetworkPolicy, IPv6) {
 TEST_F(SandboxNetworkPolicy, AnUnreachableAddressDoesNotHideAReachableOne) {
   dns->set("both.example.org", {{"2001:db8::80", "192.0.2.80"}});
   serve(web, 443, echo); // nobody listens on IPv6
-  start({"both.example.org"});
+  start({"both.example.org", "black-hole.example.org"});
   auto p = http();
   EXPECT_TRUE(tunnel(p, "both.example.org:443"));
-  dns->set("black-hole.example.org", {{"2001:db8:dead::1", "192.0.2.80"}});
+  dns->set("black-hole.example.org", {{"198.51.100.99", "192.0.2.80"}});
+  outside->ip("route add blackhole 198.51.100.99/32"); // no answer at all
+  auto q = http();
+  EXPECT_TRUE(tunnel(q, "black-hole.example.org:443"));
 }
 
 TEST_F(SandboxNetworkPolicy, FailuresHaveTheirOwnWords) {
