@@ -110,6 +110,49 @@ TEST_F(E2eExecRefusals, NoUserNamespaces) {
   refuses(prepared("echo 0 > /proc/sys/user/max_user_namespaces"), "user namespaces are forbidden");
 }
 
+// Another sandbox in the same workspace changes it after piorch has looked at it and before the
+// mounts are made. bubblewrap starts while piorch still looks, so it waits a little; what comes
+// before the look is seen, and then it is tried again.
+TEST_F(E2eExecRefusals, WhatIsReplacedBeforeItsMountIsMade) {
+  const auto key = w.project() / "deploy/server.key";
+  write_file(key, "secret");
+  const auto with_change = [&](const std::string& change) {
+    write_file(w.top() / "shim", "#!/bin/sh\ncase $1 in --version) ;; *) sleep 0.2; cd '" +
+                                     w.project().string() + "'; " + change + ";; esac\nexec '" +
+                                     w.top().string() + "/real' \"$@\"\n");
+    fs::permissions(w.top() / "shim", fs::perms::owner_all);
+    return run(prepared("cp /usr/bin/bwrap '" + w.top().string() + "/real' && mount --bind '" +
+                        w.top().string() + "/shim' /usr/bin/bwrap"));
+  };
+  int tries = 20;
+  for (; tries > 0; --tries) {
+    const auto r = with_change("mv deploy ../was; ln -s /etc deploy");
+    fs::remove(w.project() / "deploy");
+    fs::rename(w.project().parent_path() / "was", w.project() / "deploy");
+    if (r.status == 125) {
+      EXPECT_THAT(r.err, HasSubstr("cannot protect deploy/server.key"));
+      break;
+    }
+    fs::remove(w.project() / "ran");
+  }
+  EXPECT_GT(tries, 0) << "never in between";
+  EXPECT_FALSE(fs::exists(w.project() / "ran"));
+  // What is gone is as if it had not been there.
+  EXPECT_EQ(with_change("mv deploy ../was").status, 0);
+  EXPECT_TRUE(fs::remove(w.project() / "ran"));
+  EXPECT_EQ(read_file(w.project() / "../was/server.key"), "secret");
+  // The workspace is the directory that was looked at, whatever has its name by now.
+  for (; tries > 0; --tries) {
+    const auto r = with_change("mv ../project ../old; mkdir ../project");
+    EXPECT_TRUE(fs::is_empty(w.project()));
+    fs::remove(w.project());
+    fs::rename(w.project().parent_path() / "old", w.project());
+    if (r.status == 0)
+      break;
+  }
+  EXPECT_TRUE(fs::exists(w.project() / "ran"));
+}
+
 TEST_F(E2eExecRefusals, AReportThatCannotBeWritten) {
   refuses(touching({"--report", "nowhere/report.json"}), "nowhere/report.json");
   refuses(touching({"--report", "src"}), "src");
