@@ -62,6 +62,15 @@ std::optional<std::string> core_worktree(const std::string& git_dir) {
   return found;
 }
 
+// One whose work tree is named nowhere: made in a sandbox, whose guard leaves that out. It counts
+// at the place that Git gives to the submodule with the path of the work tree.
+bool is_at_its_place(const std::string& git_dir, const std::string& work_tree) {
+  constexpr std::string_view modules = "/.git/modules/";
+  const auto at = git_dir.find(modules);
+  return at != std::string::npos &&
+         work_tree == join(git_dir.substr(0, at), git_dir.substr(at + modules.size()));
+}
+
 std::vector<std::string> directories_in(const std::string& path) {
   std::vector<std::string> out;
   if (DIR* entries = ::opendir(path.c_str())) {
@@ -161,8 +170,10 @@ git_layout find_git(const std::string& work_tree) {
       out.kind = git_layout::kind_type::worktree;
       out.common_dir = *common;
     }
-  } else if (core_worktree(*git_dir) == work_tree)
+  } else if (const auto tree = core_worktree(*git_dir);
+             tree ? *tree == work_tree : is_at_its_place(*git_dir, work_tree)) {
     out.kind = git_layout::kind_type::submodule;
+  }
   return out;
 }
 

@@ -91,7 +91,7 @@ public:
         const std::string path = absolute(e.value, parent_of(*real));
         add(path, e);
         read(path, depth + 1);
-      } else if (!guard::is_harmless(e, {}) && !names_data(e)) {
+      } else if (!guard::is_harmless(e) && !names_data(e)) {
         take(e);
       }
     }

@@ -73,11 +73,12 @@ int make_file(int directory, const char* name, const std::string& text, const st
 }
 
 // Is the change from D/`config` to the text one that may be made? 0, or -EACCES and `refused`.
-int check_change(const std::string& old, const std::string& fresh, const std::string& config,
+int check_change(const std::string& old, std::string& fresh, const std::string& config,
                  const std::string& path, std::string& refused) {
+  fresh = without_work_tree(old, fresh, path);
   const bool of_work_tree = git_name_of(config) == git_name::worktree_config;
-  const std::string key = first_refused(
-      old, fresh, path, of_work_tree ? settings_of::work_tree : settings_of::repository);
+  const std::string key =
+      first_refused(old, fresh, of_work_tree ? settings_of::work_tree : settings_of::repository);
   if (!key.empty())
     refused = "git config: " + key;
   return key.empty() ? 0 : -EACCES;
@@ -137,13 +138,14 @@ int replace_config(int directory, const std::string& config, const std::string& 
   const unique_fd held(fd);
   if (!is_there() || !(inode_of(state) == was.file || old == was.text) || old == text)
     return 0;
+  std::string fresh = text;
   int e = 0;
-  if (e = check_change(old, text, config, path, refused); e < 0)
+  if (e = check_change(old, fresh, config, path, refused); e < 0)
     return e;
-  if (e = renew_config(directory, config, text, state); e < 0)
+  if (e = renew_config(directory, config, fresh, state); e < 0)
     refused = not_written;
   else if (::fstatat(directory, config.c_str(), &state, AT_SYMLINK_NOFOLLOW) == 0)
-    was = {inode_of(state), text};
+    was = {inode_of(state), fresh};
   return e;
 }
 

@@ -124,7 +124,7 @@ git_name git_name_of(std::string_view name) {
 }
 
 bool is_git_dir(int directory) {
-  return (there(directory, "objects") && there(directory, "refs")) || is_called_dot_git(directory);
+  return has_objects_and_refs(directory) || is_called_dot_git(directory);
 }
 
 bool depends_on_surroundings(std::string_view path, std::string_view name) {
@@ -134,8 +134,7 @@ bool depends_on_surroundings(std::string_view path, std::string_view name) {
 
 verdict judge(int parent, std::string_view path, std::string_view name, deed what,
               const char*& why) {
-  if (what != deed::move_away && what != deed::link_from && !is_sample(name) &&
-      is_hooks_dir(parent, path))
+  if (what != deed::move_away && !is_sample(name) && is_hooks_dir(parent, path))
     return refuse(in_hooks, why);
   if (what != deed::move_away && is_remotes_dir(parent, path))
     return refuse(in_remotes, why);
@@ -170,14 +169,11 @@ verdict judge(int parent, std::string_view path, std::string_view name, deed wha
         return verdict::allow;
       return refuse(is == git_name::hooks ? in_hooks : in_remotes, why);
     case git_name::objects:
-    case git_name::refs: {
-      const bool arrives = what == deed::create || what == deed::make_directory ||
-                           what == deed::make_other || what == deed::move_here;
-      const char* own = is == git_name::objects ? "objects" : "refs";
-      const char* other = is == git_name::objects ? "refs" : "objects";
-      return arrives && !there(parent, own) && there(parent, other) ? verdict::convert
-                                                                    : verdict::allow;
-    }
+    case git_name::refs: // whatever is there now: the other one may be on its way
+      return what == deed::create || what == deed::make_directory || what == deed::make_other ||
+                     what == deed::move_here
+                 ? verdict::convert
+                 : verdict::allow;
   }
   return refuse("unknown name", why);
 }
@@ -263,6 +259,14 @@ int check_only_plain(int directory, int levels, std::size_t& left) {
 
 } // namespace
 
+bool has_objects_and_refs(int directory) {
+  return there(directory, "objects") && there(directory, "refs");
+}
+
+bool has_objects_or_refs(int directory) {
+  return there(directory, "objects") || there(directory, "refs");
+}
+
 int becomes_git_dir(int directory, const std::string& path, std::string& refused) {
   std::size_t left = entries_at_most;
   if (!is_below_dot_git(path) && check_only_plain(directory, deepest, left) != 0) {
@@ -283,7 +287,8 @@ int becomes_git_dir(int directory, const std::string& path, std::string& refused
   const unique_fd lock(creation_lock(directory));
   e = lock.get() < 0 ? lock.get() : read_config(directory, "config", text, state);
   if (e == 0) {
-    refused = first_refused({}, text, path);
+    text = without_work_tree({}, text, path);
+    refused = first_refused({}, text);
     if (refused.empty())
       e = renew_config(directory, "config", text, state);
     if (refused.empty() && e != -EEXIST)
@@ -296,7 +301,8 @@ int becomes_git_dir(int directory, const std::string& path, std::string& refused
 }
 
 bool is_git_file(std::string_view name) {
-  return name.size() >= 4 && folded(name.substr(0, 4)) == ".git";
+  return (name.size() >= 4 && folded(name.substr(0, 4)) == ".git") ||
+         (name.size() == 8 && folded(name) == ".mailmap");
 }
 
 bool is_below_dot_git(std::string_view path) {

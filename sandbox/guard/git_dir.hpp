@@ -8,14 +8,16 @@
 //                       put into a new file that nobody has open (publish); who opens it for
 //                       writing gets a copy, which is published when it is closed
 //   D/config.lock       only by an open that creates it; never opened for writing again
-//   D/hooks             only by mkdir, never moved, and in it only names that end in .sample
+//   D/hooks             only by mkdir, never moved, and in it only names that end in .sample;
+//                       no hook gets a second name, by which it could be written
 //   D/remotes, branches only by mkdir, and nothing in them: each file names a URL, and
 //                       some URLs name programs
 //   config.worktree[.lock]  as config, everywhere
 //   commondir           everywhere: only in G/worktrees/NAME of a Git directory G, and its text
 //                       is always "../..", whatever is written to the descriptor
-//   objects, refs       the later of the two, which turns D into a Git directory, only if
-//                       what is there already would have been allowed; D/config is renewed
+//   objects, refs       each alone, with no other deed at the same time; the later of the two,
+//                       which turns D into a Git directory, only if what is there already would
+//                       have been allowed, and D/config is renewed
 //
 // Why: Git takes a directory for its own only with both objects and refs (or, of a linked
 // worktree, with a commondir that leads to one). unlink and rmdir are not notified: taking
@@ -70,7 +72,7 @@ enum class verdict : std::uint8_t {
   decoy,   // create by decoy_common_dir
   publish, // rename by publish
   stage,   // open a copy (staged_configs)
-  convert, // do it under the exclusive lock after becomes_git_dir
+  convert, // do it alone, by the rules of becomes_git_dir
 };
 
 // What of D/name. Looks at the file system; `why` names the rule when it is refused. `path`
@@ -98,12 +100,16 @@ bool is_trial_link(std::string_view target);
 // nameless file opened with `flags` for the caller to write to; -errno.
 int decoy_common_dir(int parent, int flags, mode_t mode);
 
+// What makes a Git directory: with one of them the other one completes it.
+bool has_objects_and_refs(int directory);
+bool has_objects_or_refs(int directory);
+
 // Is everything in D such that D may become a Git directory? Renews D/config.
 // 0, or -EACCES and `refused` says what.
 int becomes_git_dir(int directory, const std::string& path, std::string& refused);
 
 bool is_dot_git(std::string_view name);
-bool is_git_file(std::string_view name); // or .gitignore, .gitattributes …
+bool is_git_file(std::string_view name); // or .gitignore, .gitattributes, .mailmap …
 
 // May parent/name, if it is a directory, be called .git from now on? As becomes_git_dir,
 // which has been asked already when it is a Git directory. `path` is parent's.

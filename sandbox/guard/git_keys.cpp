@@ -169,11 +169,10 @@ bool is_plain_section(std::string_view section) {
 
 } // namespace
 
-bool is_harmless(const config_entry& e, std::string_view git_dir) {
+bool is_harmless(const config_entry& e) {
   const std::string_view section = e.section, key = e.key;
   if (section == "core")
-    return e.subsection.empty() &&
-           (is_core(key) || (key == "worktree" && stays_in_superproject(git_dir, e.value)));
+    return e.subsection.empty() && is_core(key);
   if (section == "remote")
     return is_remote(e);
   if (section == "submodule")
@@ -247,8 +246,47 @@ std::set<std::string_view> promisors(const std::vector<config_entry>& list) {
 
 } // namespace
 
-std::string first_refused(std::string_view old, std::string_view fresh, std::string_view git_dir,
-                          settings_of what) {
+namespace {
+
+std::vector<std::string> work_trees(std::string_view text) {
+  std::vector<config_entry> all;
+  std::vector<std::string> out;
+  if (parse_config(text, all))
+    for (const auto& e : all)
+      if (e.section == "core" && e.subsection.empty() && e.key == "worktree")
+        out.push_back(e.value);
+  return out;
+}
+
+std::string_view without_blanks_in_front(std::string_view line) {
+  const auto at = line.find_first_not_of(" \t");
+  return at == std::string_view::npos ? std::string_view() : line.substr(at);
+}
+
+} // namespace
+
+std::string without_work_tree(std::string_view old, const std::string& fresh,
+                              std::string_view git_dir) {
+  const auto values = work_trees(fresh);
+  if (values.size() != 1 || values == work_trees(old) ||
+      !stays_in_superproject(git_dir, values.front()))
+    return fresh;
+  // As Git writes it: on a line of its own. Otherwise it stays, and is refused.
+  std::string out;
+  bool in_core = false;
+  for (std::size_t at = 0; at < fresh.size();) {
+    const auto end = std::min(fresh.find('\n', at), fresh.size() - 1) + 1;
+    const auto line = without_blanks_in_front(std::string_view(fresh).substr(at, end - at));
+    if (!line.empty() && line.front() == '[')
+      in_core = line == "[core]\n";
+    if (!in_core || line.substr(0, 9) != "worktree " || line.find('\\') != std::string_view::npos)
+      out.append(fresh, at, end - at);
+    at = end;
+  }
+  return out;
+}
+
+std::string first_refused(std::string_view old, std::string_view fresh, settings_of what) {
   std::vector<config_entry> before, after;
   if (!parse_config(fresh, after))
     return "(unreadable)";
@@ -259,8 +297,14 @@ std::string first_refused(std::string_view old, std::string_view fresh, std::str
     return e.section == "remote" && e.key == "url" &&
            (what == settings_of::work_tree || unasked.count(e.subsection) != 0);
   };
+  // A bare repository runs its hooks and programs from wherever Git is called.
+  const auto is_bare = [](const config_entry& e) {
+    return e.section == "core" && e.subsection.empty() && e.key == "bare";
+  };
+  const bool keeps_bare =
+      what == settings_of::work_tree || std::any_of(before.begin(), before.end(), is_bare);
   for (const auto& e : after) {
-    if (is_harmless(e, git_dir) && !keeps_address(e))
+    if (is_harmless(e) && !keeps_address(e) && !(keeps_bare && is_bare(e) && e.value != "false"))
       continue;
     const auto was = all_of_key(before, e), is = all_of_key(after, e);
     const bool unchanged = std::equal(was.begin(), was.end(), is.begin(), is.end(),

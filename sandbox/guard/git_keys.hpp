@@ -10,9 +10,13 @@
 
 namespace piorch::sandbox::guard {
 
-// `git_dir`: absolute path of the directory the configuration is in; decides whether a
-// submodule's core.worktree stays inside its superproject.
-bool is_harmless(const config_entry& e, std::string_view git_dir);
+bool is_harmless(const config_entry& e);
+
+// `fresh` without the core.worktree that Git gives a submodule's own directory (`git_dir`,
+// absolute, of the directory the text is for): it is found without, by its .git file, and a link
+// made later would have the host's Git write to wherever it leads. What is no such value stays.
+std::string without_work_tree(std::string_view old, const std::string& fresh,
+                              std::string_view git_dir);
 
 // A work tree's own settings (config.worktree) stand beside those of its repository.
 enum class settings_of { repository, work_tree };
@@ -21,10 +25,12 @@ enum class settings_of { repository, work_tree };
 // not harmless; empty if there is none. Settings that stay as they were, and removals of
 // all values of a key, pass. A text that cannot be read is named "(unreadable)".
 //
+// core.bare is chosen when the repository is made, and may later become false only.
+//
 // Git fetches missing objects from a partial clone's remotes in commands like diff: such a
 // remote keeps its URL, and in a work tree's settings, which do not say what the repository's
 // remotes are, every remote does.
-std::string first_refused(std::string_view old, std::string_view fresh, std::string_view git_dir,
+std::string first_refused(std::string_view old, std::string_view fresh,
                           settings_of what = settings_of::repository);
 
 } // namespace piorch::sandbox::guard

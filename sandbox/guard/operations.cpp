@@ -144,11 +144,14 @@ int operations::make(place& at, deed what, action act) {
     ::pthread_rwlock_unlock(&s_.deeds);
     ::pthread_rwlock_wrlock(&s_.deeds);
     std::string refused;
-    int outcome = becomes_git_dir(at.parent, path_of(s_.proc, at.parent), refused);
+    const auto may_be_one = [&] {
+      return becomes_git_dir(at.parent, path_of(s_.proc, at.parent), refused);
+    };
+    int outcome = is_there(at) ? -EEXIST : has_objects_or_refs(at.parent) ? may_be_one() : 0;
     if (outcome == 0) {
       outcome = act(v);
-      // Another sandbox may have planted something between the check and the deed.
-      if (outcome >= 0 && becomes_git_dir(at.parent, path_of(s_.proc, at.parent), refused) != 0) {
+      // Another sandbox may have made the other one, or planted something, meanwhile.
+      if (outcome >= 0 && has_objects_and_refs(at.parent) && may_be_one() != 0) {
         ::unlinkat(at.parent, at.name.c_str(), what == deed::make_directory ? AT_REMOVEDIR : 0);
         if (what == deed::create)
           ::close(outcome);

@@ -125,12 +125,18 @@ int operations::rename(int from_directory, const char* from, int to_directory, s
       return -EXDEV;
     ::pthread_rwlock_wrlock(&s_.deeds);
     std::string setting;
-    const std::string path = path_of(s_.proc, target.parent);
-    int e = is_there(source) ? becomes_git_dir(target.parent, path, setting) : -ENOENT;
+    const auto may_be_one = [&] {
+      return becomes_git_dir(target.parent, path_of(s_.proc, target.parent), setting);
+    };
+    int e = !is_there(source) ? -ENOENT : has_objects_or_refs(target.parent) ? may_be_one() : 0;
     if (e == 0)
       e = act(here);
-    if (e == 0 && becomes_git_dir(target.parent, path, setting) != 0)
-      ::renameat(target.parent, target.name.c_str(), source.parent, source.name.c_str());
+    if (e == 0 && has_objects_and_refs(target.parent) && may_be_one() != 0) {
+      if (flags & exchange)
+        act(here);
+      else
+        ::renameat(target.parent, target.name.c_str(), source.parent, source.name.c_str());
+    }
     ::pthread_rwlock_unlock(&s_.deeds);
     return setting.empty() ? e : refuse(target, setting.c_str());
   }

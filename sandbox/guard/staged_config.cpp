@@ -69,7 +69,8 @@ bool write_all(int fd, const std::string& text) {
 } // namespace
 
 int staged_configs::open(int directory, const std::string& name, int flags, mode_t mode) {
-  if ((flags & O_ACCMODE) == O_RDONLY) // truncation alone is not told when it ends
+  // Of truncation alone, and of Linux's fourth mode, no end is told.
+  if ((flags & O_ACCMODE) != O_WRONLY && (flags & O_ACCMODE) != O_RDWR)
     return impossible;
   unique_fd made;
   if (flags & O_CREAT) {

@@ -3,6 +3,7 @@
 #include "sandbox/guard/git_keys.hpp"
 #include "tests/fuzz/require.hpp"
 
+#include <algorithm>
 #include <cstdint>
 
 using namespace piorch::sandbox::guard;
@@ -55,14 +56,27 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t siz
   const bool readable = parse_config(fresh, entries);
   if (readable)
     check_round_trip(entries);
-  const std::string refused = first_refused(old, fresh, "/w/.git/modules/m");
+  const std::string refused = first_refused(old, fresh);
   PIORCH_REQUIRE(readable || !refused.empty());
   if (readable) {
-    PIORCH_REQUIRE(first_refused(fresh, fresh, "/w/.git").empty());
+    PIORCH_REQUIRE(first_refused(fresh, fresh).empty());
     bool harmless = true;
     for (const auto& e : entries)
-      harmless = harmless && is_harmless(e, "/w/.git/modules/m");
+      harmless = harmless && is_harmless(e) && e.key != "bare"; // which depends on `old`
     PIORCH_REQUIRE(!harmless || refused.empty());
+    // Nothing but the work tree is left out.
+    std::vector<config_entry> left;
+    PIORCH_REQUIRE(
+        parse_config(without_work_tree(old, std::string(fresh), "/w/.git/modules/m"), left));
+    entries.erase(std::remove_if(entries.begin(), entries.end(),
+                                 [](const auto& e) { return e.name() == "core.worktree"; }),
+                  entries.end());
+    left.erase(std::remove_if(left.begin(), left.end(),
+                              [](const auto& e) { return e.name() == "core.worktree"; }),
+               left.end());
+    PIORCH_REQUIRE(std::equal(
+        entries.begin(), entries.end(), left.begin(), left.end(),
+        [](const auto& a, const auto& b) { return a.name() == b.name() && a.value == b.value; }));
   }
   return 0;
 }

@@ -45,6 +45,19 @@ TEST_F(GuardDirectWrites, HarmlessOnesArePutInPlace) {
   EXPECT_EQ(fs::status(w.path() / "repo/.git/config").permissions(), fs::perms(0640));
 }
 
+// What has no mount over it: made by the host meanwhile, or too deep for the survey.
+TEST_F(GuardDirectWrites, AHookGetsNoSecondName) {
+  const auto hook = w.path() / "repo/.git/hooks/post-commit";
+  std::ofstream(hook) << "of the host";
+  const auto out = w.shell("ln repo/.git/hooks/post-commit mine; echo evil >> mine; "
+                           "ln repo/.git/hooks/update.sample sample && echo linked");
+  EXPECT_EQ(piorch::test::read_file(hook), "of the host");
+  EXPECT_EQ(fs::hard_link_count(hook), 1u);
+  EXPECT_THAT(out.refusals, HasSubstr("post-commit: git hook"));
+  EXPECT_THAT(out.output, HasSubstr("linked"));
+  fs::remove(hook);
+}
+
 // Put in place as Git itself does it: through the lock file, which keeps a host's Git from
 // changing them at the same time. No other name.
 TEST_F(GuardDirectWrites, TheHostSeesTheLockFileAndNoOtherName) {

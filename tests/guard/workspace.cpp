@@ -224,6 +224,11 @@ std::string workspace::planted() const {
                              "promisor", "artial", "sign", "Sign", "shared"})
       if (config.find(word) != std::string::npos)
         found((d / "config").string() + " has " + word);
+    if (d.filename() == ".git" && config.find("bare = true") != std::string::npos)
+      found((d / "config").string() + " is bare");
+    if (d.string().find("/.git/modules/") != std::string::npos &&
+        config.find("worktree = ") != std::string::npos)
+      found((d / "config").string() + " has a work tree");
     if (fs::is_symlink(d / "hooks"))
       found(d / "hooks is a link");
     else if (fs::is_directory(d / "hooks"))
@@ -237,7 +242,8 @@ std::string workspace::planted() const {
            at(path_, fs::directory_options::skip_permission_denied, error),
        end;
        at != end; at.increment(error)) {
-    if (at->path().filename() == ".gitignore" && at->is_fifo(error))
+    const auto name = at->path().filename();
+    if ((name == ".gitignore" || name == ".mailmap") && at->is_fifo(error))
       found(at->path());
     if (at->is_directory(error) && !at->is_symlink(error)) {
       // An attack may have closed it.

@@ -90,6 +90,17 @@ TEST_F(SandboxGitLayout, ASubmoduleThatPointsElsewhere) {
   EXPECT_EQ(find_git(tree()).kind, kind::foreign);
 }
 
+// Made in a sandbox: its guard leaves the work tree out.
+TEST_F(SandboxGitLayout, ASubmoduleThatSaysNothingCountsAtItsPlace) {
+  write_file(at("repo/.git/modules/lib/deep/config"), "[core]\n\tbare = false\n");
+  for (const char* tree : {"repo/lib/deep", "repo/lib", "repo/other", "lib/deep"}) {
+    write_file(at(tree) + "/.git", "gitdir: " + at("repo/.git/modules/lib/deep") + "\n");
+    EXPECT_EQ(find_git(at(tree)).kind,
+              std::string(tree) == "repo/lib/deep" ? kind::submodule : kind::foreign)
+        << tree;
+  }
+}
+
 TEST_F(SandboxGitLayout, WhatLiesInTheWorkTreeCannotVouchForItself) {
   write_file(at("tree/inner/gitdir"), at("tree/.git") + "\n");
   write_file(at("tree/inner/commondir"), "../..\n");

@@ -4,10 +4,6 @@
 
 using namespace piorch::sandbox::guard;
 
-namespace {
-constexpr const char* git_dir = "/w/.git";
-}
-
 TEST(SandboxGuardGitKeys, RefusesWhatRunsProgramsOrReadsOtherFiles) {
   for (const char* setting : {"[core]hooksPath=x",
                               "[core]fsmonitor=x",
@@ -114,7 +110,7 @@ TEST(SandboxGuardGitKeys, RefusesWhatRunsProgramsOrReadsOtherFiles) {
                               "[core]newKey=x",
                               "[core \"\"]hooksPath=x",
                               "[core] bare=1\\\n\n[core]hooksPath=x"})
-    EXPECT_NE(first_refused("", setting, git_dir), "") << setting;
+    EXPECT_NE(first_refused("", setting), "") << setting;
 }
 
 TEST(SandboxGuardGitKeys, LetsOrdinaryWorkPass) {
@@ -149,42 +145,68 @@ TEST(SandboxGuardGitKeys, LetsOrdinaryWorkPass) {
         "[lfs]repositoryformatversion=0",
         "[advice]detachedHead=false",
         "[http]postBuffer=1"})
-    EXPECT_EQ(first_refused("", setting, git_dir), "") << setting;
+    EXPECT_EQ(first_refused("", setting), "") << setting;
 }
 
-TEST(SandboxGuardGitKeys, KnowsASubmodulesOwnDirectoryFromAForeignOne) {
+// With the value a link could be made for later.
+TEST(SandboxGuardGitKeys, ASubmoduleIsFoundWithoutItsWorkTree) {
   constexpr const char* module = "/w/.git/modules/lib";
-  EXPECT_EQ(first_refused("", "[core]worktree=../../../lib", module), "");
-  EXPECT_EQ(first_refused("", "[core]worktree=../../../../.git/modules/lib/../../../x/lib",
-                          "/w/.git/modules/x/lib"),
-            "core.worktree");
+  const std::string others = "[core]\n\tbare = false\n[remote \"o\"]\n\tworktree = x\n";
+  const auto with = [&](const std::string& value) {
+    return "[core]\n\tworktree = " + value + "\n\tbare = false\n" + others.substr(21);
+  };
+  EXPECT_EQ(without_work_tree("", with("../../../lib"), module), others);
+  EXPECT_EQ(without_work_tree(with("../../../x"), with("../../../lib"), module), others);
+  const auto users = with("../../../lib"); // set by the host
+  EXPECT_EQ(without_work_tree(users, users, module), users);
+  EXPECT_EQ(first_refused(users, users), "");
   for (const char* value :
        {"/w/lib", "../../../../other", "../../..", "../../hooks", "../../../.git/hooks",
-        "../../../.GIT/x", "../../../lib/.git", "lib", "../../../../w/lib", ""})
-    EXPECT_EQ(first_refused("", std::string("[core]worktree=") + value, module), "core.worktree")
-        << value;
-  EXPECT_EQ(first_refused("", "[core]worktree=../lib", git_dir), "core.worktree");
+        "../../../.GIT/x", "../../../lib/.git", "lib", "../../../../w/lib", "\"\""}) {
+    EXPECT_EQ(without_work_tree("", with(value), module), with(value));
+    EXPECT_EQ(first_refused("", with(value)), "core.worktree") << value;
+  }
+  EXPECT_EQ(without_work_tree("", with("../../../../.git/modules/lib/../../../x/lib"),
+                              "/w/.git/modules/x/lib"),
+            with("../../../../.git/modules/lib/../../../x/lib"));
+  EXPECT_EQ(without_work_tree("", with("../lib"), "/w/.git"), with("../lib"));
+  // Spelled otherwise than Git does it stays, and is refused.
+  for (const char* text : {"[core]worktree=../../../lib\n", "[core]\nWorktree=../../../lib\n",
+                           "[core]\nworktree = ../../../l\\\nib\n",
+                           "[core]\nworktree = ../../../a\nworktree = ../../../lib\n"}) {
+    EXPECT_EQ(without_work_tree("", text, module), text);
+    EXPECT_EQ(first_refused("", text), "core.worktree") << text;
+  }
+}
+
+// A bare repository runs its hooks and programs from where Git is called.
+TEST(SandboxGuardGitKeys, ARepositoryDoesNotBecomeBare) {
+  const std::string init = "[core]\n\tbare = ", rest = "\tfilemode = true\n";
+  EXPECT_EQ(first_refused("", init + "true\n"), "");
+  EXPECT_EQ(first_refused("[core]\n" + rest, "[core]\n" + rest + "\tbare = true\n"), "");
+  EXPECT_EQ(first_refused(init + "true\n", init + "true\n" + rest), "");
+  EXPECT_EQ(first_refused(init + "true\n", init + "false\n"), "");
+  for (const char* yes : {"true\n", "1\n", "\n", "yes\n", "false\n\tbare\n"})
+    EXPECT_EQ(first_refused(init + "false\n", init + yes), "core.bare") << yes;
+  EXPECT_EQ(first_refused("", init + "true\n", settings_of::work_tree), "core.bare");
 }
 
 TEST(SandboxGuardGitKeys, LeavesTheUsersOwnSettingsAlone) {
   constexpr std::string_view users =
       "[alias]co=checkout\n[filter \"lfs\"]clean=git-lfs clean\n[core]fsmonitor=w\n";
-  EXPECT_EQ(first_refused(users, std::string(users) + "[user]name=n\n", git_dir), "");
-  EXPECT_EQ(first_refused(users, "[core]bare=false\n", git_dir), "");
-  EXPECT_EQ(first_refused(users, std::string(users) + "[core]fsmonitor=evil\n", git_dir),
-            "core.fsmonitor");
-  EXPECT_EQ(first_refused(users, "[filter \"lfs\"]clean=evil\n", git_dir), "filter.lfs.clean");
-  EXPECT_EQ(first_refused(users, "[filter \"LFS\"]clean=git-lfs clean\n", git_dir),
-            "filter.LFS.clean");
+  EXPECT_EQ(first_refused(users, std::string(users) + "[user]name=n\n"), "");
+  EXPECT_EQ(first_refused(users, "[core]bare=false\n"), "");
+  EXPECT_EQ(first_refused(users, std::string(users) + "[core]fsmonitor=evil\n"), "core.fsmonitor");
+  EXPECT_EQ(first_refused(users, "[filter \"lfs\"]clean=evil\n"), "filter.lfs.clean");
+  EXPECT_EQ(first_refused(users, "[filter \"LFS\"]clean=git-lfs clean\n"), "filter.LFS.clean");
 }
 
 TEST(SandboxGuardGitKeys, RefusesReorderingAndPartialRemovalOfValues) {
   constexpr std::string_view two = "[core]fsmonitor=evil\nfsmonitor=false\n";
-  EXPECT_EQ(first_refused(two, "[core]fsmonitor=false\nfsmonitor=evil\n", git_dir),
-            "core.fsmonitor");
-  EXPECT_EQ(first_refused(two, "[core]fsmonitor=evil\n", git_dir), "core.fsmonitor");
-  EXPECT_EQ(first_refused("[core]fsmonitor\n", "[core]fsmonitor=\n", git_dir), "core.fsmonitor");
-  EXPECT_EQ(first_refused("", "[core]\nx = \"", git_dir), "(unreadable)");
+  EXPECT_EQ(first_refused(two, "[core]fsmonitor=false\nfsmonitor=evil\n"), "core.fsmonitor");
+  EXPECT_EQ(first_refused(two, "[core]fsmonitor=evil\n"), "core.fsmonitor");
+  EXPECT_EQ(first_refused("[core]fsmonitor\n", "[core]fsmonitor=\n"), "core.fsmonitor");
+  EXPECT_EQ(first_refused("", "[core]\nx = \""), "(unreadable)");
 }
 
 // Git fetches what is missing from such a remote without being asked to.
@@ -194,22 +216,22 @@ TEST(SandboxGuardGitKeys, ThePromisorsOfAPartialCloneKeepTheirAddress) {
        std::vector<std::string>{"[remote \"o\"]promisor=true\n", "[extensions]partialClone=o\n",
                                 "[remote \"o\"]partialclonefilter=blob:none\n"}) {
     const std::string old = url + mark;
-    EXPECT_EQ(first_refused(old, old + "[user]name=n\n[remote \"p\"]url=x\n", git_dir), "");
-    EXPECT_EQ(first_refused(old, url, git_dir), "") << "no promisor any more";
-    EXPECT_EQ(first_refused(old, "", git_dir), "");
-    EXPECT_NE(first_refused(url, old, git_dir), "");
+    EXPECT_EQ(first_refused(old, old + "[user]name=n\n[remote \"p\"]url=x\n"), "");
+    EXPECT_EQ(first_refused(old, url), "") << "no promisor any more";
+    EXPECT_EQ(first_refused(old, ""), "");
+    EXPECT_NE(first_refused(url, old), "");
     for (const std::string& fresh : std::vector<std::string>{
              mark, "[remote \"o\"]url=https://example.org/y\n" + mark, old + url,
              "[remote \"o\"]url=x\n" + old, old + "[remote \"o\"]url=\n"})
-      EXPECT_EQ(first_refused(old, fresh, git_dir), "remote.o.url") << fresh;
-    EXPECT_EQ(first_refused(mark, old, git_dir), "remote.o.url") << "the name was the address";
+      EXPECT_EQ(first_refused(old, fresh), "remote.o.url") << fresh;
+    EXPECT_EQ(first_refused(mark, old), "remote.o.url") << "the name was the address";
   }
 }
 
 TEST(SandboxGuardGitKeys, AWorkTreesOwnSettingsGiveNoRemoteAnAddress) {
   const std::string url = "[remote \"o\"]url=https://example.org/x\n";
   const auto of_tree = settings_of::work_tree;
-  EXPECT_EQ(first_refused("", url, git_dir, of_tree), "remote.o.url");
-  EXPECT_EQ(first_refused(url, "", git_dir, of_tree), "remote.o.url");
-  EXPECT_EQ(first_refused(url, url + "[core]sparseCheckout=true\n", git_dir, of_tree), "");
+  EXPECT_EQ(first_refused("", url, of_tree), "remote.o.url");
+  EXPECT_EQ(first_refused(url, "", of_tree), "remote.o.url");
+  EXPECT_EQ(first_refused(url, url + "[core]sparseCheckout=true\n", of_tree), "");
 }

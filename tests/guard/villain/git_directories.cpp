@@ -123,6 +123,13 @@ void add_git_directory_attacks(std::vector<attack>& list) {
     ::link("p", ".gitignore");
   });
   // Hooks.
+  add("mailmap-pipe", [](auto&) { ::mkfifo("repo/.mailmap", 0666); });
+  add("bare-by-settings", [](auto&) { shell("git -C repo config core.bare true"); });
+  add("module-worktree", [](auto&) {
+    shell("ln -s /etc away; mkdir -p m repo/.git/modules; git init -q --separate-git-dir "
+          "repo/.git/modules/m m; "
+          "git -C m config core.worktree ../../../away");
+  });
   add("hook", [](auto&) { write_file("repo/.git/hooks/pre-commit", "#!/bin/sh\n"); });
   add("hook-renamed", [](auto&) {
     write_file("repo/.git/hooks/x.sample", "#!/bin/sh\n");

@@ -129,6 +129,23 @@ void plant_git() {
   ::unlink("g/hooks/pre-commit");
   ::unlink("g/config");
 }
+// Both at once what each alone may be: with what was planted before.
+void plant_early() {
+  ::mkdir("q", 0755);
+  write_file("q/config", "[core]\nfsmonitor = evil\n");
+}
+void make_objects() {
+  ::mkdir("q/objects", 0755);
+  ::rmdir("q/objects");
+}
+void make_refs() { ::mkdir("q/refs", 0755); }
+void make_and_remove_refs() { // nobody else removes them
+  make_refs();
+  struct stat s {};
+  if (::lstat("q/refs", &s) == 0 && ::lstat("q/objects", &s) == 0)
+    look_into("q/config");
+  ::rmdir("q/refs");
+}
 void publish_git() {
   const int fd = ::open("repo/.git/config.lock", O_RDWR | O_CREAT | O_EXCL, 0644);
   if (fd >= 0) {
@@ -203,6 +220,12 @@ int race(int seconds, int only) {
       [] {
         start<make_git>();
         start<plant_git>();
+      },
+      [] {
+        plant_early();
+        start<make_objects>();
+        start<make_refs>();
+        start<make_and_remove_refs>();
       },
       [] {
         start<publish_git>();
