@@ -3,6 +3,9 @@
 #include "ipc/unique_fd.hpp"
 #include "sandbox/guard/git_dir.hpp"
 #include "sandbox/guard/git_keys.hpp"
+#include "sandbox/guard/state_file.hpp"
+
+#include <algorithm>
 
 #include <ctime>
 #include <sys/file.h>
@@ -34,25 +37,36 @@ int creation_lock(int directory) {
   return fd.release();
 }
 
-int read_config(int directory, const char* name, std::string& text, struct stat& state) {
+int read_config(int directory, const char* name, std::string& text, struct stat& state,
+                std::size_t at_most) {
   unique_fd fd(open_how_at(directory, name, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0,
                            RESOLVE_NO_SYMLINKS));
   if (fd.get() < 0)
     return fd.get() == -ELOOP ? -EACCES : fd.get();
   if (::fstat(fd.get(), &state) != 0)
     return -errno;
-  if (!S_ISREG(state.st_mode) || state.st_size > static_cast<off_t>(config_bytes_at_most))
+  if (!S_ISREG(state.st_mode) || state.st_size > static_cast<off_t>(at_most))
     return -EACCES;
-  text.resize(config_bytes_at_most + 1);
+  text.resize(static_cast<std::size_t>(state.st_size) + 1); // it may have grown
   std::size_t got = 0;
-  for (ssize_t n;
-       got < text.size() && (n = ::read(fd.get(), &text[got], text.size() - got)) != 0;) {
+  for (ssize_t n; (n = ::read(fd.get(), &text[got], text.size() - got)) != 0;) {
     if (n < 0)
       return -errno;
     got += static_cast<std::size_t>(n);
+    if (got > at_most)
+      return -EACCES;
+    if (got == text.size())
+      text.resize(std::min(2 * got, at_most + 1));
   }
   text.resize(got);
-  return got > config_bytes_at_most ? -EACCES : 0;
+  return 0;
+}
+
+bool has_writers(int fd) {
+  if (::fcntl(fd, F_SETLEASE, F_RDLCK) != 0)
+    return errno == EAGAIN;
+  ::fcntl(fd, F_SETLEASE, F_UNLCK);
+  return false;
 }
 
 namespace {
@@ -74,7 +88,12 @@ int make_file(int directory, const char* name, const std::string& text, const st
 
 // Is the change from D/`config` to the text one that may be made? 0, or -EACCES and `refused`.
 int check_change(const std::string& old, std::string& fresh, const std::string& config,
-                 const std::string& path, std::string& refused) {
+                 const std::string& path, state_file kind, std::string& refused) {
+  if (kind != state_file::none) {
+    const char* why = bad_state(kind, fresh);
+    refused = why ? why : "";
+    return why ? -EACCES : 0;
+  }
   fresh = without_work_tree(old, fresh, path);
   const bool of_work_tree = git_name_of(config) == git_name::worktree_config;
   const std::string key =
@@ -113,7 +132,7 @@ int publish(int directory, const char* lock, const char* config, const std::stri
   e = read_config(directory, config, old, old_state);
   if (e < 0 && e != -ENOENT)
     return e;
-  if (e = check_change(old, fresh, config, path, refused); e < 0)
+  if (e = check_change(old, fresh, config, path, state_file::none, refused); e < 0)
     return e;
   refused.clear();
   // Nobody makes the lock file meanwhile, and nobody else has it open from now on.
@@ -127,7 +146,11 @@ int replace_config(int directory, const std::string& config, const std::string& 
                    const std::string& path, copied_config& was, std::string& refused) {
   std::string old;
   struct stat state {};
-  const auto is_there = [&] { return read_config(directory, config.c_str(), old, state) == 0; };
+  const auto kind = state_file_of(directory, path, config);
+  const std::size_t at_most = kind == state_file::none ? config_bytes_at_most : most_bytes(kind);
+  const auto is_there = [&] {
+    return read_config(directory, config.c_str(), old, state, at_most) == 0;
+  };
   if (is_there() && old == text) // nearly always, and then nobody may be kept from the lock
     return 0;
   const int fd = creation_lock(directory);
@@ -140,7 +163,7 @@ int replace_config(int directory, const std::string& config, const std::string& 
     return 0;
   std::string fresh = text;
   int e = 0;
-  if (e = check_change(old, fresh, config, path, refused); e < 0)
+  if (e = check_change(old, fresh, config, path, kind, refused); e < 0)
     return e;
   if (e = renew_config(directory, config, fresh, state); e < 0)
     refused = not_written;

@@ -7,6 +7,7 @@
 // on a busy machine, for another sandbox's guard that is at the same directory.
 #pragma once
 
+#include "sandbox/guard/git_config.hpp"
 #include "sandbox/guard/kernel.hpp"
 
 #include <string>
@@ -19,8 +20,13 @@ inline constexpr const char* only_by_lock = "git config: only through its lock f
 // sandboxes. -EEXIST when another one keeps being at it (what Git expects then).
 int creation_lock(int directory);
 
-// The whole text of a regular file that is not a link; -EACCES for anything odd.
-int read_config(int directory, const char* name, std::string& text, struct stat& state);
+// The whole text of a regular file that is not a link; -EACCES for anything odd or longer.
+int read_config(int directory, const char* name, std::string& text, struct stat& state,
+                std::size_t at_most = config_bytes_at_most);
+
+// Has somebody this file open for writing, or mapped? `fd` is open for reading only. Where there
+// are no leases, or the file is another user's: no.
+bool has_writers(int fd);
 
 // Puts the text into a new file of that name, in place of the one that is there, by
 // D/`config`.lock: -EEXIST when that is in the way. Under the creation lock.

@@ -4,6 +4,7 @@
 #include "sandbox/guard/config_file.hpp"
 #include "sandbox/guard/git_keys.hpp"
 #include "sandbox/guard/rules.hpp"
+#include "sandbox/guard/state_file.hpp"
 
 #include <algorithm>
 #include <dirent.h>
@@ -95,6 +96,28 @@ verdict refuse(const char* rule, const char*& why) {
   return verdict::refuse;
 }
 
+verdict judge_state(int parent, std::string_view path, std::string_view name, deed what,
+                    const char*& why) {
+  why = only_harmless_state;
+  switch (what) {
+    case deed::make_directory: // below refs
+    case deed::move_away:
+      return verdict::allow;
+    case deed::create:
+      if (is_work_trees_head(parent, path, name))
+        return verdict::decoy;
+      return verdict::stage;
+    case deed::write:
+      return verdict::stage;
+    case deed::move_here:
+      return verdict::publish;
+    case deed::make_other:
+    case deed::link_from:
+      break;
+  }
+  return verdict::refuse;
+}
+
 } // namespace
 
 git_name git_name_of(std::string_view name) {
@@ -128,8 +151,8 @@ bool is_git_dir(int directory) {
 }
 
 bool depends_on_surroundings(std::string_view path, std::string_view name) {
-  return git_name_of(name) != git_name::none || may_be_called(path, "hooks") ||
-         may_be_remotes_dir(path);
+  return git_name_of(name) != git_name::none || may_be_state_file(path, name) ||
+         may_be_called(path, "hooks") || may_be_remotes_dir(path);
 }
 
 verdict judge(int parent, std::string_view path, std::string_view name, deed what,
@@ -138,6 +161,16 @@ verdict judge(int parent, std::string_view path, std::string_view name, deed wha
     return refuse(in_hooks, why);
   if (what != deed::move_away && is_remotes_dir(parent, path))
     return refuse(in_remotes, why);
+  constexpr std::string_view locked = ".lock";
+  const bool is_lock =
+      name.size() > locked.size() && name.substr(name.size() - locked.size()) == locked;
+  if (is_lock &&
+      state_file_of(parent, path, name.substr(0, name.size() - locked.size())) != state_file::none)
+    return what == deed::create || what == deed::write ? verdict::lock : verdict::allow;
+  if (state_file_of(parent, path, name) != state_file::none)
+    return judge_state(parent, path, name, what, why);
+  if (what == deed::move_here && holds_state_files(parent, path, name))
+    return refuse(only_harmless_state, why);
   const git_name is = git_name_of(name);
   switch (is) {
     case git_name::none:
@@ -178,12 +211,13 @@ verdict judge(int parent, std::string_view path, std::string_view name, deed wha
   return refuse("unknown name", why);
 }
 
-int decoy_common_dir(int parent, int flags, mode_t mode) {
-  constexpr char text[] = "../..\n";
-  unique_fd real(::openat(parent, "commondir", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode));
+int make_decoy(int parent, const std::string& name, int flags, mode_t mode) {
+  // What `git worktree add` writes, and replaces at once, is the id of nothing.
+  const std::string text = name == "HEAD" ? std::string(40, '0') + "\n" : "../..\n";
+  unique_fd real(::openat(parent, name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode));
   if (!real)
     return -errno;
-  if (::write(real.get(), text, sizeof text - 1) != sizeof text - 1)
+  if (::write(real.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()))
     return -EIO;
   return status(::openat(parent, ".",
                          (flags & ~(O_CREAT | O_EXCL | O_TRUNC | O_NOFOLLOW | O_ACCMODE)) |
@@ -278,6 +312,8 @@ int becomes_git_dir(int directory, const std::string& path, std::string& refused
       refused = which[0] == 'h' ? in_hooks : in_remotes;
       return -EACCES;
     }
+  if (check_state_files(directory, refused) != 0)
+    return -EACCES;
   std::string text;
   struct stat state {};
   int e = read_config(directory, "config", text, state);

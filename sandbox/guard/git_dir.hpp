@@ -15,6 +15,7 @@
 //   config.worktree[.lock]  as config, everywhere
 //   commondir           everywhere: only in G/worktrees/NAME of a Git directory G, and its text
 //                       is always "../..", whatever is written to the descriptor
+//   index, HEAD, refs/… see state_file
 //   objects, refs       each alone, with no other deed at the same time; the later of the two,
 //                       which turns D into a Git directory, only if what is there already would
 //                       have been allowed, and D/config is renewed
@@ -68,9 +69,9 @@ git_name git_name_of(std::string_view name);
 enum class verdict : std::uint8_t {
   allow,
   refuse,
-  lock,    // create under creation_lock
-  decoy,   // create by decoy_common_dir
-  publish, // rename by publish
+  lock,    // create, or open, under creation_lock
+  decoy,   // create by make_decoy
+  publish, // rename by publish, or publish_state
   stage,   // open a copy (staged_configs)
   convert, // do it alone, by the rules of becomes_git_dir
 };
@@ -96,9 +97,9 @@ bool is_in_git_dir(int directory, std::string_view path);
 // `config` or to a hook would be written through as one that leads out.
 bool is_trial_link(std::string_view target);
 
-// Creates parent/commondir with the only text it may have and returns a descriptor of a
-// nameless file opened with `flags` for the caller to write to; -errno.
-int decoy_common_dir(int parent, int flags, mode_t mode);
+// Creates parent/`name` (commondir, a work tree's HEAD) with the only text it may have and returns
+// a descriptor of a nameless file opened with `flags` for the caller to write to; -errno.
+int make_decoy(int parent, const std::string& name, int flags, mode_t mode);
 
 // What makes a Git directory: with one of them the other one completes it.
 bool has_objects_and_refs(int directory);

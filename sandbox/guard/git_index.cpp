@@ -3,7 +3,6 @@
 #include "sandbox/guard/git_paths.hpp"
 
 #include <cstdint>
-#include <cstring>
 #include <string>
 
 namespace piorch::sandbox::guard {
@@ -23,9 +22,9 @@ struct entry {
   std::size_t name = 0; // where the rest begins, and its size
   std::size_t size = 0;
   std::size_t next = 0;
-  bool unended = false; // a byte that is not zero follows, which Git copies too
   std::uint32_t mode = 0;
-  bool odd = false; // Git reads it but would not write it so
+  bool odd = false;     // Git reads it but would not write it so
+  bool unended = false; // a byte that is not zero follows, which Git copies too
 };
 
 enum class found {
@@ -51,7 +50,7 @@ public:
     readable = version_ >= 2 && version_ <= 4;
     if (!readable)
       return; // Git would not read it either
-    fine = entries() && extensions() && (stripped_ ? linked_ : true) && blocks_fit();
+    fine = entries() && extensions() && (!stripped_ || linked_) && blocks_fit();
     if (misleads())
       bad = misleading; // threads would not read what we have
     if (bad)
@@ -113,7 +112,8 @@ private:
     const std::size_t end = at + e.size;
     e.next = version_ == 4 ? end + 1 : from + ((end - from + 8) & ~std::size_t(7));
     e.unended = bytes_[end] != '\0';
-    e.odd = e.odd || e.unended;
+    for (std::size_t i = end; i < e.next && i < bytes_.size(); ++i)
+      e.odd = e.odd || bytes_[i] != '\0';
     return found::entry;
   }
 
@@ -155,12 +155,14 @@ private:
         joined.resize(e.kept);
         path = joined.append(path);
       }
-      odd = odd || e.odd || !take(path, e);
+      odd = !take(path, e) || odd || e.odd;
       if (got == found::end)
         return false;
       before = e.kept + e.size;
       at_ = e.next;
     }
+    if (absolute_)
+      bad = outside;
     end_ = at_;
     return !odd && has(at_, id_);
   }
@@ -174,10 +176,16 @@ private:
     // A directory of a sparse index ends in a slash.
     if (e.mode == 0040000 && path.size() > 1 && path.back() == '/')
       path.remove_suffix(1);
-    const auto kind = kind_of_path(path, e.kept < path.size() ? e.kept : path.size());
+    // A slash at the front, alone, is often seen in an index of the other object format, which
+    // cannot be read to its end.
+    const std::size_t slash = path[0] == '/' ? 1 : 0;
+    absolute_ = absolute_ || slash == 1;
+    std::size_t known = e.kept < path.size() ? e.kept : path.size();
+    known = known < slash ? 0 : known - slash;
+    const auto kind = kind_of_path(path.substr(slash), known);
     if (kind == path_kind::outside)
       bad = outside;
-    return kind == path_kind::plain;
+    return kind == path_kind::plain && slash == 0;
   }
 
   bool extensions() {
@@ -254,7 +262,7 @@ private:
   std::size_t id_;
   std::uint32_t version_ = 0, count_ = 0;
   std::size_t at_ = 0, end_ = 0, eoie_ = 0;
-  bool stripped_ = false, linked_ = false;
+  bool absolute_ = false, stripped_ = false, linked_ = false;
   std::size_t table_ = 0, table_size_ = 0;
 };
 

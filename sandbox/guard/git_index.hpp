@@ -20,6 +20,9 @@ const char* bad_index(std::string_view bytes, std::size_t id_size);
 // The same where the repository's object format is not known; the index does not name it. It
 // must be a harmless one for one of the two, and for the other one Git would have to find no
 // path that leads outside, however much it puts up with.
+// Weaker: an absolute path counts for the other one only if that ends within the file, as
+// paths of ordinary indexes, read from their middle, often begin with a slash. And of those with
+// a single entry, one in some thousands is refused although it is harmless.
 const char* bad_index(std::string_view bytes);
 
 } // namespace piorch::sandbox::guard

@@ -19,14 +19,14 @@ bool ignored(std::string_view three) {
 }
 
 path_kind kind_of_component(std::string_view name) {
-  if (name == ".." || is_dot_git(name))
+  if (name == ".." || is_taken_for_dot_git(name))
     return path_kind::outside;
   return name == "." || name.size() > component_at_most ? path_kind::strange : path_kind::plain;
 }
 
 } // namespace
 
-bool is_dot_git(std::string_view component) {
+bool is_taken_for_dot_git(std::string_view component) {
   if (component.size() > component_at_most)
     return false;
   std::size_t at = 0;

@@ -9,7 +9,7 @@ namespace piorch::sandbox::guard {
 
 // `.git`, in any case, and what file systems take for it: `git~1`, dots, blanks or ":stream"
 // behind it (NTFS), characters that are not compared (HFS+).
-bool is_dot_git(std::string_view component);
+bool is_taken_for_dot_git(std::string_view component);
 
 enum class path_kind {
   plain,

@@ -47,8 +47,8 @@ bool is_ref_name(std::string_view name) {
   for (std::string_view rest = name;;) {
     const auto slash = rest.find('/');
     const auto component = rest.substr(0, slash);
-    if (component.empty() || component == "." || component == ".." || is_dot_git(component) ||
-        ends(component, ".lock"))
+    if (component.empty() || component == "." || component == ".." ||
+        is_taken_for_dot_git(component) || ends(component, ".lock"))
       return false;
     if (slash == std::string_view::npos)
       return true;

@@ -79,17 +79,13 @@ int operations::open(int directory, const char* path, int flags, mode_t mode) {
 int operations::open_absent(place& at, int flags, mode_t mode) {
   const bool close_on_exec = (flags & O_CLOEXEC) != 0;
   auto act = [&](verdict v) -> int {
-    unique_fd lock;
-    if (v == verdict::lock) {
-      const int fd = creation_lock(at.parent);
-      if (fd < 0)
-        return fd;
-      lock.reset(fd);
-    }
+    const unique_fd lock(v == verdict::lock ? creation_lock(at.parent) : -1);
+    if (v == verdict::lock && lock.get() < 0)
+      return lock.get();
     if (v == verdict::stage)
       return s_.configs.open(at.parent, at.name, flags | O_CLOEXEC | O_NOCTTY, mode);
     if (v == verdict::decoy)
-      return decoy_common_dir(at.parent, flags, mode);
+      return make_decoy(at.parent, at.name, flags, mode);
     return open_exactly(at.parent, at.name.c_str(), flags | O_EXCL | O_CLOEXEC | O_NOCTTY, mode);
   };
   if (const int e = use_callers_mask(); e < 0)
@@ -126,9 +122,12 @@ int operations::open_present(place& at, int flags) {
   verdict v = writes(flags) ? judge(at, deed::write, why) : verdict::allow;
   int fd = -EACCES;
   if (v != verdict::refuse) {
+    const unique_fd lock(v == verdict::lock ? creation_lock(at.parent) : -1);
     const without_tracing limited(at.foreign);
-    fd = v == verdict::stage ? s_.configs.open(at.parent, at.name, open_flags, 0)
-                             : open_exactly(at.parent, at.name.c_str(), open_flags | O_NONBLOCK, 0);
+    fd = v == verdict::lock && lock.get() < 0 ? lock.get()
+         : v == verdict::stage
+             ? s_.configs.open(at.parent, at.name, open_flags, 0)
+             : open_exactly(at.parent, at.name.c_str(), open_flags | O_NONBLOCK, 0);
     if (fd == staged_configs::impossible ||
         (fd >= 0 && writes(flags) && is_refused_now(at, deed::write, v, why)))
       v = verdict::refuse;

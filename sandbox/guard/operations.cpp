@@ -57,7 +57,8 @@ bool operations::is_refused_now(place& at, deed what, verdict before, const char
   if (!depends_on_surroundings(at.path, at.name))
     return false;
   const verdict now = judge(at, what, why);
-  return now == verdict::refuse || (now == verdict::stage && before != verdict::stage);
+  return now == verdict::refuse || (now == verdict::stage && before != verdict::stage) ||
+         (now == verdict::publish && before != verdict::publish);
 }
 
 std::string operations::path_of_directory(int fd) const {

@@ -1,6 +1,7 @@
 // operations::rename: a name leaves, and another comes into being with all that is below it.
 #include "sandbox/guard/config_file.hpp"
 #include "sandbox/guard/operations.hpp"
+#include "sandbox/guard/state_file.hpp"
 
 namespace piorch::sandbox::guard {
 
@@ -106,6 +107,22 @@ int operations::rename(int from_directory, const char* from, int to_directory, s
   if (back != verdict::allow)
     return refused(source, why ? why : protected_name);
 
+  const auto state = state_file_of(target.parent, directory_path(target), target.name);
+  if (state != state_file::none && here == verdict::publish) {
+    struct stat s {};
+    if (::fstatat(source.parent, source.name.c_str(), &s, AT_SYMLINK_NOFOLLOW) != 0)
+      return -errno;
+    if ((flags & ~no_replace) || !S_ISREG(s.st_mode))
+      return refused(target, only_harmless_state);
+    if (!same_mount(source.parent, target.parent))
+      return -EXDEV;
+    if ((flags & no_replace) && is_there(target))
+      return -EEXIST;
+    std::string refusal;
+    const int e = publish_state(state, source.parent, source.name.c_str(), target.parent,
+                                target.name.c_str(), refusal);
+    return refusal.empty() ? e : refused(target, refusal.c_str());
+  }
   if (away == verdict::publish || here == verdict::publish) {
     struct stat a {
     }, b{};

@@ -2,6 +2,7 @@
 
 #include "sandbox/guard/git_config.hpp"
 #include "sandbox/guard/mutex.hpp"
+#include "sandbox/guard/state_file.hpp"
 #include "sandbox/guard/walk.hpp"
 
 #include <algorithm>
@@ -24,18 +25,14 @@ int open_again(int proc, int fd, int flags) {
   return status(::openat(proc, name, flags));
 }
 
-// Nobody gets such a lease while the file is open for writing. Where there are no leases the
-// first close counts.
-bool has_writers(int fd) {
-  if (::fcntl(fd, F_SETLEASE, F_RDLCK) != 0)
-    return errno == EAGAIN;
-  ::fcntl(fd, F_SETLEASE, F_UNLCK);
-  return false;
-}
-
 // -EFBIG, -errno or 0.
-int read_all(int fd, std::string& text) {
-  text.resize(config_bytes_at_most + 1);
+int read_all(int fd, std::size_t at_most, std::string& text) {
+  struct stat s {};
+  if (::fstat(fd, &s) != 0)
+    return -errno;
+  if (s.st_size > static_cast<off_t>(at_most))
+    return -EFBIG;
+  text.resize(static_cast<std::size_t>(s.st_size) + 1);
   std::size_t got = 0;
   for (ssize_t n; got < text.size() &&
                   (n = ::pread(fd, &text[got], text.size() - got, static_cast<off_t>(got))) != 0;
@@ -43,7 +40,7 @@ int read_all(int fd, std::string& text) {
     if (n < 0)
       return -errno;
   text.resize(got);
-  return got > config_bytes_at_most ? -EFBIG : 0;
+  return got > static_cast<std::size_t>(s.st_size) ? -EFBIG : 0; // grows while it is read
 }
 
 // The file that was just made, unless somebody has used its name or the file meanwhile.
@@ -68,6 +65,11 @@ bool write_all(int fd, const std::string& text) {
 
 } // namespace
 
+std::size_t staged_configs::most(int directory, const std::string& name) const {
+  const auto kind = state_file_of(directory, path_of(proc_, directory), name);
+  return kind == state_file::none ? config_bytes_at_most : most_bytes(kind);
+}
+
 int staged_configs::open(int directory, const std::string& name, int flags, mode_t mode) {
   // Of truncation alone, and of Linux's fourth mode, no end is told.
   if ((flags & O_ACCMODE) != O_WRONLY && (flags & O_ACCMODE) != O_RDWR)
@@ -91,7 +93,7 @@ int staged_configs::open_copy(int directory, const std::string& name, int flags)
     return -errno;
   std::string old;
   struct stat state {};
-  if (const int e = read_config(directory, name.c_str(), old, state); e < 0)
+  if (const int e = read_config(directory, name.c_str(), old, state, most(directory, name)); e < 0)
     return e;
   unique_fd copy(::openat(directory, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
   if (!copy)
@@ -197,7 +199,7 @@ int staged_configs::milliseconds_to_next_look() const {
 void staged_configs::put_in_place(entry& e) {
   std::string text, refused;
   const std::string path = path_of(proc_, e.directory.get());
-  const int error = read_all(e.text.get(), text);
+  const int error = read_all(e.text.get(), most(e.directory.get(), e.name), text);
   if (error < 0)
     refused = error == -EFBIG ? "git config: too long" : "git config: could not be read back";
   else

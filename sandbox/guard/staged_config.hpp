@@ -1,6 +1,7 @@
-// Git settings that a program opens for writing directly instead of through a lock file (Git
-// libraries, cp, tar, shells): it gets a nameless copy, and when that is closed its text is
-// checked and put in place as a whole (config_file). The file itself is never open for writing.
+// Git settings, and the files that Git believes (state_file), that a program opens for writing
+// directly instead of through a lock file (Git libraries, cp, tar, shells): it gets a nameless
+// copy, and when that is closed its text is checked and put in place as a whole (config_file). The
+// file itself is never open for writing.
 //
 // Contract: what the program sees is a file like any other, except that a setting
 // which is refused leaves everything as it was, with a line in the report and no errno (close
@@ -43,6 +44,7 @@ private:
     copied_config was;
   };
 
+  std::size_t most(int directory, const std::string& name) const; // bytes of D/name
   int open_copy(int directory, const std::string& name, int flags);
   bool start(); // the first time; under the mutex
   int add(int directory, const std::string& name, ipc::unique_fd text, copied_config was);

@@ -212,6 +212,14 @@ std::string workspace::planted() const {
       return;
     for (const auto& e :
          fs::recursive_directory_iterator(d, fs::directory_options::skip_permission_denied)) {
+      auto inside = e.path().lexically_relative(d).string();
+      if (inside.rfind("worktrees/", 0) == 0)
+        inside.erase(0, inside.find('/', 10) + 1);
+      if (e.is_regular_file() && e.path().extension() != ".lock" &&
+          (inside == "index" || inside.rfind("sharedindex.", 0) == 0 || inside == "HEAD" ||
+           inside == "MERGE_RR" || inside.rfind("refs/", 0) == 0) &&
+          test::read_file(e.path()).find("/planted") != std::string::npos)
+        found(e.path());
       if (e.is_symlink() ? fs::read_symlink(e.path()) != "testing"
                          : !e.is_regular_file() && !e.is_directory())
         found(e.path());

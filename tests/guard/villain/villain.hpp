@@ -27,6 +27,7 @@ void add_path_attacks(std::vector<attack>& list);     // parents, links, races f
 void add_kernel_attacks(std::vector<attack>& list);   // around the filter and the supervisor
 void add_git_settings_attacks(std::vector<attack>& list);
 void add_git_directory_attacks(std::vector<attack>& list);
+void add_git_state_attacks(std::vector<attack>& list);
 void add_plain_attacks(std::vector<attack>& list);
 
 int race(int seconds, int only); // villain/race.cpp

@@ -1,0 +1,249 @@
+#include "sandbox/guard/state_file.hpp"
+
+#include "ipc/unique_fd.hpp"
+#include "sandbox/guard/config_file.hpp"
+#include "sandbox/guard/git_dir.hpp"
+#include "sandbox/guard/git_index.hpp"
+#include "sandbox/guard/git_state.hpp"
+#include "sandbox/guard/rules.hpp"
+
+#include <cstring>
+#include <dirent.h>
+#include <sys/stat.h>
+
+namespace piorch::sandbox::guard {
+
+using ipc::unique_fd;
+
+namespace {
+
+constexpr int deepest = 64;
+constexpr int deepest_reference = 24; // looked into by recursion, on a small stack
+constexpr std::size_t files_at_most = 200'000;
+constexpr std::size_t index_bytes_at_most = std::size_t{256} << 20;
+constexpr std::size_t other_bytes_at_most = std::size_t{1} << 20;
+constexpr const char* written_meanwhile = "git state: somebody writes it";
+constexpr const char* unclear = "git state: it cannot be read, or has another name";
+
+bool ends_with(std::string_view text, std::string_view end) {
+  return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
+}
+
+// Of a name directly in D or in D/worktrees/NAME. A file system may fold case.
+state_file kind_at_the_top(std::string_view name) {
+  const std::string low = folded(name);
+  if (low == "merge_rr")
+    return state_file::conflicts;
+  if (is_index_name(low))
+    return state_file::index;
+  return (low == "head" || ends_with(low, "_head")) && low != "fetch_head" && low != "merge_head"
+             ? state_file::reference
+             : state_file::none;
+}
+
+bool has_component(std::string_view path, std::string_view name) {
+  for (std::size_t at = 0; at < path.size();) {
+    const auto end = std::min(path.find('/', at), path.size());
+    if (end - at == name.size() && folded(path.substr(at, end - at)) == name)
+      return true;
+    at = end + 1;
+  }
+  return false;
+}
+
+// The last `n` components.
+std::string_view tail(std::string_view path, int n) {
+  std::size_t at = path.size();
+  for (; n > 0 && at != std::string_view::npos; --n)
+    at = at == 0 ? std::string_view::npos : path.rfind('/', at - 1);
+  return at == std::string_view::npos ? path : path.substr(std::min(at + 1, path.size()));
+}
+
+// Levels up to the innermost Git directory at or above `directory`; negative: there is none.
+int levels_to_git_dir(int directory) {
+  unique_fd at(open_path(directory, ".", O_DIRECTORY));
+  struct stat here {
+  }, up{};
+  for (int levels = 0; levels <= deepest; ++levels) {
+    if (at.get() < 0 || ::fstat(at.get(), &here) != 0 || is_git_dir(at.get()))
+      return levels;
+    unique_fd above(open_path(at.get(), "..", O_DIRECTORY));
+    if (above.get() < 0 || ::fstat(above.get(), &up) != 0)
+      return levels;
+    if (inode_of(up) == inode_of(here))
+      return -1;
+    at = std::move(above);
+  }
+  return deepest + 1;
+}
+
+} // namespace
+
+bool may_be_state_file(std::string_view path, std::string_view name) {
+  return kind_at_the_top(name) != state_file::none || path.empty() || has_component(path, "refs");
+}
+
+state_file state_file_of(int parent, std::string_view path, std::string_view name) {
+  if (!may_be_state_file(path, name))
+    return state_file::none;
+  const int levels = levels_to_git_dir(parent);
+  if (levels < 0)
+    return state_file::none;
+  if (path.empty() || levels > deepest) // cannot be told: as strict as for a reference
+    return state_file::reference;
+  if (levels == 0)
+    return kind_at_the_top(name);
+  const std::string inside = folded(tail(path, levels));
+  const auto first = std::string_view(inside).substr(0, inside.find('/'));
+  if (first == "refs")
+    return state_file::reference;
+  if (first != "worktrees" || levels == 1)
+    return state_file::none;
+  return levels == 2                                       ? kind_at_the_top(name)
+         : tail(inside, levels - 2).substr(0, 4) == "refs" ? state_file::reference
+                                                           : state_file::none;
+}
+
+bool is_work_trees_head(int parent, std::string_view path, std::string_view name) {
+  return name == "HEAD" && levels_to_git_dir(parent) == 2 &&
+         folded(tail(path, 2).substr(0, 10)) == "worktrees/";
+}
+
+bool holds_state_files(int parent, std::string_view path, std::string_view name) {
+  const bool is_worktrees = folded(name) == "worktrees";
+  if (!is_worktrees && folded(tail(path, 1)) != "worktrees")
+    return false;
+  const int levels = levels_to_git_dir(parent);
+  return levels == 0 ? is_worktrees : levels == 1 && !is_worktrees;
+}
+
+std::size_t most_bytes(state_file kind) {
+  return kind == state_file::index ? index_bytes_at_most : other_bytes_at_most;
+}
+
+const char* bad_state(state_file kind, std::string_view text) {
+  switch (kind) {
+    case state_file::index:
+      return bad_index(text);
+    case state_file::reference:
+      return bad_ref(text);
+    case state_file::conflicts:
+      return bad_merge_rr(text);
+    case state_file::none:
+      break;
+  }
+  return nullptr;
+}
+
+int publish_state(state_file kind, int from, const char* name, int directory, const char* to,
+                  std::string& refused) {
+  const int fd = creation_lock(directory);
+  if (fd < 0)
+    return fd;
+  const unique_fd held(fd);
+  std::string text;
+  struct stat state {
+  }, a{}, b{};
+  if (const int e = read_config(from, name, text, state, most_bytes(kind)); e < 0) {
+    if (e == -EACCES)
+      refused = unclear;
+    return e;
+  }
+  if (const char* why = bad_state(kind, text)) {
+    refused = why;
+    return -EACCES;
+  }
+  // The new file is made under the lock's name, which nobody can open for writing now.
+  if (::fstat(from, &a) != 0 || ::fstat(directory, &b) != 0)
+    return -errno;
+  const bool is_lock = inode_of(a) == inode_of(b) && name == std::string(to) + ".lock";
+  if (is_lock && ::unlinkat(from, name, 0) != 0)
+    return -errno;
+  if (const int e = renew_config(directory, to, text, state); e < 0)
+    return e;
+  // Git compares the time of an index with those of the files in it.
+  const timespec times[2] = {state.st_atim, state.st_mtim};
+  ::utimensat(directory, to, times, AT_SYMLINK_NOFOLLOW);
+  return is_lock ? 0 : status(::unlinkat(from, name, 0));
+}
+
+namespace {
+
+int check_one(int directory, const char* name, state_file kind, std::string& refused) {
+  std::string text;
+  struct stat s {};
+  const unique_fd fd(open_how_at(directory, name, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0,
+                                 RESOLVE_NO_SYMLINKS));
+  refused.clear();
+  if (fd.get() < 0 || ::fstat(fd.get(), &s) != 0 || !S_ISREG(s.st_mode) || s.st_nlink != 1 ||
+      read_config(directory, name, text, s, most_bytes(kind)) != 0)
+    refused = unclear;
+  else if (has_writers(fd.get()))
+    refused = written_meanwhile;
+  else if (const char* why = bad_state(kind, text))
+    refused = why;
+  return refused.empty() ? 0 : -EACCES;
+}
+
+template <class Each> int for_each(int directory, std::size_t& left, const Each& each) {
+  unique_fd fd(::openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  DIR* list = fd ? ::fdopendir(fd.get()) : nullptr;
+  if (!list)
+    return -EACCES;
+  const int own = fd.release();
+  int e = 0;
+  while (e == 0) {
+    errno = 0;
+    const dirent* entry = ::readdir(list);
+    if (!entry) {
+      e = errno != 0 ? -EACCES : 0;
+      break;
+    }
+    const std::string_view name = entry->d_name;
+    if (name == "." || name == "..")
+      continue;
+    e = left-- == 0 ? -EACCES : each(own, entry->d_name);
+  }
+  ::closedir(list);
+  return e;
+}
+
+int check_references(int directory, int levels, std::size_t& left, std::string& refused) {
+  return for_each(directory, left, [&](int own, const char* name) {
+    const unique_fd below(open_path(own, name, O_DIRECTORY | O_NOFOLLOW));
+    if (below.get() >= 0)
+      return levels == 0 ? -EACCES : check_references(below.get(), levels - 1, left, refused);
+    return ends_with(name, ".lock") ? 0 : check_one(own, name, state_file::reference, refused);
+  });
+}
+
+int check_top(int directory, std::size_t& left, std::string& refused, bool is_git_dir) {
+  return for_each(directory, left, [&](int own, const char* name) {
+    const std::string low = folded(name);
+    const bool goes_in = low == "refs" || (is_git_dir && low == "worktrees");
+    const auto kind = kind_at_the_top(name);
+    if (!goes_in)
+      return kind == state_file::none ? 0 : check_one(own, name, kind, refused);
+    const unique_fd below(open_path(own, name, O_DIRECTORY | O_NOFOLLOW));
+    if (below.get() < 0)
+      return -EACCES;
+    if (low == "refs")
+      return check_references(below.get(), deepest_reference, left, refused);
+    return for_each(below.get(), left, [&](int all, const char* one) {
+      const unique_fd tree(open_path(all, one, O_DIRECTORY | O_NOFOLLOW));
+      return tree.get() < 0 ? -EACCES : check_top(tree.get(), left, refused, false);
+    });
+  });
+}
+
+} // namespace
+
+int check_state_files(int directory, std::string& refused) {
+  std::size_t left = files_at_most;
+  const int e = check_top(directory, left, refused, true);
+  if (e < 0 && refused.empty())
+    refused = unclear;
+  return e;
+}
+
+} // namespace piorch::sandbox::guard

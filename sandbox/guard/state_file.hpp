@@ -1,0 +1,50 @@
+// The files in a Git directory D that the host's Git believes: indexes, references and the list
+// of conflicts. What they name is written or read by the host's next checkout or commit
+// (git_index, git_state), so only a harmless text gets there.
+//
+//   D/index, HEAD, *_HEAD, MERGE_RR, the same in D/worktrees/NAME, and all below D/refs
+//       by rename: what is renamed is copied, checked, and the copy, which nobody has open,
+//       takes the name; who opens it for writing gets a copy like that of a config
+//       (staged_configs); no second name, no link, and no directory is moved to where they are
+//   D/worktrees/NAME/HEAD, made by an open
+//       is Git's own placeholder, whatever is written to the descriptor
+//
+// Any thread.
+#pragma once
+
+#include "sandbox/guard/kernel.hpp"
+
+#include <string>
+#include <string_view>
+
+namespace piorch::sandbox::guard {
+
+enum class state_file : std::uint8_t { none, index, reference, conflicts };
+
+inline constexpr const char* only_harmless_state =
+    "git state: only as a file of its own, by rename or by writing it";
+
+// May `name` in the directory of that path be one? Without a look at the file system.
+bool may_be_state_file(std::string_view path, std::string_view name);
+
+// What D/.../name is; `parent` is the directory, `path` its path, empty when it cannot be told.
+state_file state_file_of(int parent, std::string_view path, std::string_view name);
+
+// The HEAD of a linked work tree, which `git worktree add` writes directly before it is used.
+bool is_work_trees_head(int parent, std::string_view path, std::string_view name);
+
+// Does a directory of this name in this place hold such files? Then none is moved there.
+bool holds_state_files(int parent, std::string_view path, std::string_view name);
+
+std::size_t most_bytes(state_file kind);
+const char* bad_state(state_file kind, std::string_view text); // nullptr if harmless
+
+// Renames from/`name` to directory/`to` after the check. 0 or -errno; with -EACCES `refused` says
+// why. Takes the creation_lock.
+int publish_state(state_file kind, int from, const char* name, int directory, const char* to,
+                  std::string& refused);
+
+// Are all of them in D harmless, and is nobody writing one? 0, or -EACCES and `refused`.
+int check_state_files(int directory, std::string& refused);
+
+} // namespace piorch::sandbox::guard

@@ -1,0 +1,144 @@
+// Ways to have the host's Git believe an index, a reference or a list of conflicts that leads it
+// outside the work tree at its next checkout or commit.
+#include "git.hpp"
+
+namespace villain {
+
+namespace {
+
+constexpr const char* outside = "ref: refs/heads/../../../../planted\n";
+
+// Version 2, one entry.
+std::string forged_index() {
+  const std::string path = "../planted";
+  std::string out("DIRC\0\0\0\2\0\0\0\1", 12);
+  std::string entry(62, '\0');
+  entry[24 + 2] = '\x81'; // an ordinary file
+  entry[24 + 3] = '\xa4';
+  entry[61] = static_cast<char>(path.size());
+  entry += path;
+  entry.append(8 - entry.size() % 8, '\0');
+  return out + entry + std::string(20, '\0');
+}
+void by_lock(const std::string& file, const std::string& text) {
+  write_file(file + ".lock", text);
+  ::rename((file + ".lock").c_str(), file.c_str());
+}
+void over(const std::string& file, const std::string& text) {
+  const int fd = ::open(file.c_str(), O_WRONLY | O_CREAT, 0644);
+  if (fd < 0 || ::ftruncate(fd, 0) != 0 || ::write(fd, text.data(), text.size()) < 0)
+    std::perror(file.c_str());
+  ::close(fd);
+}
+void make_bare(const std::string& at) {
+  ::mkdir((at + "/objects").c_str(), 0755);
+  ::mkdir((at + "/refs").c_str(), 0755);
+}
+
+} // namespace
+
+void add_git_state_attacks(std::vector<attack>& list) {
+  const auto add = [&](const char* name, void (*run)(const std::string&)) {
+    add_git_attack(list, name, run);
+  };
+  add("index-by-lock", [](auto&) { by_lock("repo/.git/index", forged_index()); });
+  add("index-written", [](auto&) { over("repo/.git/index", forged_index()); });
+  add("index-anew", [](auto&) {
+    ::unlink("repo/.git/index");
+    write_file("repo/.git/index", forged_index());
+  });
+  add("index-moved-in", [](auto&) {
+    write_file("i", forged_index());
+    ::rename("i", "repo/.git/index");
+  });
+  add("index-linked-in", [](auto&) {
+    write_file("i", forged_index());
+    ::unlink("repo/.git/index");
+    ::link("i", "repo/.git/index");
+  });
+  add("index-shared", [](auto&) {
+    write_file("repo/.git/sharedindex_X", forged_index());
+    ::rename("repo/.git/sharedindex_X", "repo/.git/sharedindex.aaaa");
+  });
+  add("index-written-after-its-rename", [](auto&) {
+    const int fd = ::open("repo/.git/index.lock", O_RDWR | O_CREAT, 0644);
+    ::rename("repo/.git/index.lock", "repo/.git/index");
+    const auto text = forged_index();
+    if (::write(fd, text.data(), text.size()) < 0)
+      std::perror("write");
+    ::close(fd);
+  });
+  add("index-before-it-becomes-one", [](auto&) {
+    ::mkdir("b", 0755);
+    write_file("b/index", forged_index());
+    make_bare("b");
+  });
+  add("index-open-while-it-becomes-one", [](auto&) {
+    ::mkdir("b", 0755);
+    const int fd = ::open("b/index", O_RDWR | O_CREAT, 0644);
+    make_bare("b");
+    const auto text = forged_index();
+    if (::write(fd, text.data(), text.size()) < 0)
+      std::perror("write");
+    ::close(fd);
+  });
+  add("index-of-a-work-tree", [](auto&) {
+    shell("git -C repo worktree add -q ../tree");
+    by_lock("repo/.git/worktrees/tree/index", forged_index());
+  });
+  add("head-by-lock", [](auto&) { by_lock("repo/.git/HEAD", outside); });
+  add("head-written", [](auto&) { over("repo/.git/HEAD", outside); });
+  add("head-by-another-name", [](auto&) {
+    ::link("repo/.git/HEAD", "h");
+    over("h", outside);
+  });
+  add("head-with-a-second-name-before", [](auto&) {
+    ::mkdir("b", 0755);
+    write_file("b/HEAD", "ref: refs/heads/m\n");
+    ::link("b/HEAD", "h");
+    make_bare("b");
+    over("h", outside);
+  });
+  add("head-of-a-work-tree", [](auto&) {
+    shell("git -C repo worktree add -q ../tree");
+    by_lock("repo/.git/worktrees/tree/HEAD", outside);
+  });
+  add("head-in-a-work-tree-moved-in", [](auto&) {
+    ::mkdir("repo/.git/x", 0755);
+    write_file("repo/.git/x/HEAD", outside);
+    ::mkdir("repo/.git/worktrees", 0755);
+    ::rename("repo/.git/x", "repo/.git/worktrees/x");
+  });
+  add("head-in-work-trees-moved-in", [](auto&) {
+    ::mkdir("repo/.git/x", 0755);
+    ::mkdir("repo/.git/x/y", 0755);
+    write_file("repo/.git/x/y/HEAD", outside);
+    ::rename("repo/.git/x", "repo/.git/worktrees");
+  });
+  add("reference-by-lock", [](auto&) { by_lock("repo/.git/refs/heads/x", outside); });
+  add("reference-written", [](auto&) { write_file("repo/.git/refs/heads/x", outside); });
+  add("reference-called-config", [](auto&) { write_file("repo/.git/refs/heads/config", outside); });
+  add("reference-in-a-directory-moved-in", [](auto&) {
+    ::mkdir("r", 0755);
+    write_file("r/x", outside);
+    ::rename("r", "repo/.git/refs/heads/r");
+  });
+  add("reference-from-inside", [](auto&) {
+    ::mkdir("repo/.git/r", 0755);
+    write_file("repo/.git/r/x", outside);
+    ::rename("repo/.git/r", "repo/.git/refs/r");
+  });
+  add("reference-with-refs-moved-in", [](auto&) {
+    ::mkdir("b", 0755);
+    ::mkdir("b/objects", 0755);
+    ::mkdir("r", 0755);
+    write_file("r/x", outside);
+    ::rename("r", "b/refs");
+  });
+  add("conflicts-by-lock",
+      [](auto&) { by_lock("repo/.git/MERGE_RR", std::string(40, 'a') + "\t/planted" + '\0'); });
+  add("conflicts-written",
+      [](auto&) { over("repo/.git/MERGE_RR", std::string(40, 'a') + "\t/planted" + '\0'); });
+}
+
+} // namespace villain

@@ -1,0 +1,399 @@
+#include "sandbox/guard/git_index.hpp"
+#include "sandbox/guard/git_paths.hpp"
+#include "tests/support/read_file.hpp"
+#include "tests/support/run.hpp"
+#include "tests/support/temp_dir.hpp"
+
+#include <algorithm>
+#include <fstream>
+#include <gtest/gtest.h>
+#include <random>
+
+using namespace piorch::sandbox::guard;
+using piorch::test::read_file;
+
+namespace {
+
+// A repository that the Git of this machine makes.
+class repository {
+public:
+  explicit repository(const std::string& format = "sha1") {
+    git({"init", "-q", "--object-format=" + format, "."});
+    std::filesystem::create_directories(dir_ / "src/lib");
+    std::filesystem::create_directories(dir_ / "docs/a/b");
+    for (const char* name : {"README.md", "src/lib/one.cpp", "src/lib/two.cpp", "src/main.cpp",
+                             "docs/a/b/page-1.md", "docs/.gitignore", "docs/..more", "a\\b c"})
+      std::ofstream(dir_ / name) << name;
+    std::filesystem::create_symlink("src", dir_ / "short-cut");
+  }
+
+  // -1: Git was killed or could not be started
+  int git(std::vector<std::string> words, std::string* out = nullptr) {
+    words.insert(words.begin(), {"git", "-c", "user.name=a", "-c", "user.email=a@b"});
+    const auto got = piorch::test::run({words,
+                                        dir_.path(),
+                                        {{"GIT_CONFIG_GLOBAL", "/dev/null"},
+                                         {"GIT_CONFIG_NOSYSTEM", "1"},
+                                         {"GIT_DIR", std::nullopt},
+                                         {"GIT_INDEX_FILE", std::nullopt}}});
+    if (out)
+      *out = got.out;
+    return got.overdue ? -1 : got.status;
+  }
+
+  std::string file(const std::string& name) const { return dir_ / name; }
+  std::string index() const { return read_file(file(".git/index")); }
+
+private:
+  piorch::test::temp_dir dir_;
+};
+
+void expect_harmless(const std::string& index, std::size_t id_size, const std::string& what) {
+  ASSERT_FALSE(index.empty()) << what;
+  EXPECT_STREQ(bad_index(index, id_size), nullptr) << what;
+  EXPECT_STREQ(bad_index(index), nullptr) << what;
+  EXPECT_STRNE(bad_index(index, 52 - id_size), nullptr) << what;
+}
+
+std::string be16(std::size_t n) {
+  return {static_cast<char>(n >> 8 & 0xff), static_cast<char>(n & 0xff)};
+}
+std::string be32(std::size_t n) { return be16(n >> 16) + be16(n); }
+
+std::string varint(std::size_t n) {
+  std::string out(1, static_cast<char>(n & 127));
+  while (n >>= 7)
+    out.insert(out.begin(), static_cast<char>(128 | (--n & 127)));
+  return out;
+}
+
+struct forger {
+  std::size_t version = 2, id = 20, count = 0;
+  std::string body = {}, before = {};
+
+  std::size_t here() const { return 12 + body.size(); } // the next entry's offset
+
+  forger& raw(std::size_t flags, const std::string& rest, std::size_t mode = 0100644) {
+    ++count;
+    const auto from = body.size();
+    body += std::string(24, '\1') + be32(mode) + std::string(12, '\1') + std::string(id, '\2') +
+            be16(flags) + rest;
+    if (version != 4)
+      body.append(8 - (body.size() - from) % 8, '\0');
+    else
+      body += '\0';
+    return *this;
+  }
+  forger& add(const std::string& path, std::size_t mode = 0100644) {
+    std::string rest = path;
+    if (version == 4) {
+      const auto same = std::mismatch(path.begin(), path.end(), before.begin(), before.end());
+      const auto common = static_cast<std::size_t>(same.first - path.begin());
+      rest = varint(before.size() - common) + path.substr(common);
+      before = path;
+    }
+    return raw(std::min<std::size_t>(path.size(), 0xfff), rest, mode);
+  }
+  std::string index(const std::string& extensions = {}) const {
+    return "DIRC" + be32(version) + be32(count) + body + extensions + std::string(id, '\3');
+  }
+};
+
+std::string extension(const std::string& name, const std::string& data) {
+  return name + be32(data.size()) + data;
+}
+
+const std::string bad_paths[] = {"../x",
+                                 "a/../../x",
+                                 "..",
+                                 "a/..",
+                                 "/etc/passwd",
+                                 ".git/config",
+                                 "a/.git/hooks/x",
+                                 "a/.git",
+                                 ".GIT/config",
+                                 "a/.gIt/x",
+                                 "git~1/x",
+                                 "GIT~1",
+                                 ".git. ./x",
+                                 ".git /x",
+                                 ".git::$DATA/x",
+                                 "a\\.git\\x",
+                                 "a\\..\\..\\x",
+                                 ".g\xe2\x80\x8cit/x",
+                                 "\xef\xbb\xbf.git/x",
+                                 "a//b",
+                                 "a/./b",
+                                 "./a",
+                                 "a/",
+                                 std::string("a\0b", 3),
+                                 ".",
+                                 "a/git~1...:x/y"};
+
+} // namespace
+
+TEST(SandboxGuardGitIndex, TakesWhatGitWrites) {
+  for (const std::string format : {"sha1", "sha256"}) {
+    const std::size_t id = format == "sha1" ? 20 : 32;
+    repository r(format);
+    for (const std::string version : {"2", "4"}) {
+      const auto check = [&](const std::string& what, const std::string& holds = "DIRC") {
+        const auto index = r.index();
+        EXPECT_NE(index.find(holds), std::string::npos) << what;
+        expect_harmless(index, id, format + " version " + version + " " + what);
+      };
+      r.git({"update-index", "--index-version", version});
+      r.git({"add", "."});
+      check("plain");
+      std::ofstream(r.file("new.txt")) << "new";
+      r.git({"add", "-N", "new.txt"}); // version 3
+      check("intent to add");
+      r.git({"rm", "-q", "--cached", "new.txt"});
+      r.git({"update-index", "--force-untracked-cache"});
+      r.git({"status"});
+      check("untracked cache", "UNTR");
+      r.git({"update-index", "--no-untracked-cache"});
+      r.git({"-c", "index.threads=2", "update-index", "--force-write-index"});
+      check("offsets", "EOIE");
+      r.git({"update-index", "--split-index"});
+      std::ofstream(r.file("README.md"), std::ios::app) << version;
+      r.git({"add", "README.md"});
+      check("split", "link");
+      std::string shared;
+      for (const auto& f : std::filesystem::directory_iterator(r.file(".git")))
+        if (f.path().filename().string().rfind("sharedindex.", 0) == 0)
+          expect_harmless(shared = read_file(f.path()), id, "shared index");
+      EXPECT_FALSE(shared.empty());
+      r.git({"update-index", "--no-split-index"});
+    }
+    r.git({"commit", "-qm", "1"});
+    r.git({"checkout", "-qb", "other"});
+    std::ofstream(r.file("README.md")) << "other";
+    r.git({"commit", "-qam", "2"});
+    r.git({"checkout", "-q", "-"});
+    std::ofstream(r.file("README.md")) << "mine";
+    r.git({"commit", "-qam", "3"});
+    r.git({"merge", "other"});
+    expect_harmless(r.index(), id, "conflict");
+    r.git({"add", "README.md"});
+    EXPECT_NE(r.index().find("REUC"), std::string::npos);
+    expect_harmless(r.index(), id, "resolved conflict");
+    r.git({"commit", "-qm", "4"});
+    r.git({"sparse-checkout", "set", "--cone", "--sparse-index", "src"});
+    EXPECT_NE(r.index().find("sdir"), std::string::npos);
+    expect_harmless(r.index(), id, "sparse");
+  }
+  EXPECT_STREQ(bad_index(""), nullptr);
+  EXPECT_STREQ(bad_index("", 20), nullptr);
+}
+
+TEST(SandboxGuardGitIndex, TakesManyFilesInBlocks) {
+  repository r;
+  std::string list;
+  for (int i = 0; i < 40000; ++i)
+    list += "100644 " + std::string(40, 'a') + "\tdir-" + std::to_string(i % 300) + "/file" +
+            std::to_string(i) + "\n";
+  std::ofstream(r.file("list")) << list;
+  for (const std::string version : {"2", "4"}) {
+    const std::string command =
+        "git -c index.threads=4 -c index.version=" + version + " update-index --index-info < list";
+    ASSERT_EQ(std::system(("cd '" + r.file("") + "' && rm -f .git/index && " + command).c_str()),
+              0);
+    auto index = r.index();
+    EXPECT_EQ(index[7], version[0] - '0');
+    expect_harmless(index, 20, "many in version " + version);
+    // A table that leads a thread elsewhere.
+    const auto table = index.rfind("IEOT");
+    ASSERT_NE(table, std::string::npos);
+    for (const std::size_t at : {12, 16, 20, 24, 11}) {
+      auto forged = index;
+      forged[table + at + 3] = static_cast<char>(forged[table + at + 3] + 8);
+      EXPECT_STRNE(bad_index(forged), nullptr) << at;
+    }
+    auto forged = index; // the end of the entries: 4 bytes behind the header of EOIE
+    ++forged[index.size() - 20 - 24 + 3];
+    EXPECT_STREQ(bad_index(forged), "git index: offsets that lead elsewhere");
+  }
+}
+
+TEST(SandboxGuardGitIndex, RefusesPathsThatLeadOutside) {
+  for (const std::size_t version : {2, 3, 4})
+    for (const std::size_t id : {20, 32}) {
+      const auto fresh = [&] {
+        forger f{version, id};
+        return f;
+      };
+      EXPECT_STREQ(bad_index(fresh().add("a/b").add("a/c").index()), nullptr);
+      EXPECT_STREQ(bad_index(fresh().index()), nullptr);
+      std::string deep; // longer than an entry's flags can say
+      for (int i = 0; i < 2500; ++i)
+        deep += "l/";
+      EXPECT_STREQ(bad_index(fresh().add(deep + "a").add(deep + "b").index()), nullptr);
+      for (const auto& path : bad_paths) {
+        EXPECT_STRNE(bad_index(fresh().add(path).index()), nullptr) << path;
+        EXPECT_STRNE(bad_index(fresh().add(path).index(), id), nullptr) << path;
+        EXPECT_STRNE(bad_index(fresh().add("a/b").add(path).add("z").index()), nullptr) << path;
+        EXPECT_STRNE(bad_index(fresh().add(path + "a").add(path).index(), id), nullptr) << path;
+        EXPECT_STRNE(bad_index(fresh().add(deep + path).index(), id), nullptr) << path;
+      }
+      for (const char* path : {"a/..b", "...", ".gitignore", ".github/x", "a/.gita", "git", "git~2",
+                               "x.git/config", "a:b", "a\\b", "\\a", "g", "\xe2\x80"})
+        EXPECT_STREQ(bad_index(fresh().add(path).index(), id), nullptr) << path;
+    }
+}
+
+TEST(SandboxGuardGitIndex, SeesPathsThatOnlyCompressionMakes) {
+  const auto start = [] { return forger{4}.add("a/.gix"); };
+  EXPECT_STREQ(bad_index(start().raw(6, varint(1) + "y").index(), 20), nullptr);
+  EXPECT_STRNE(bad_index(start().raw(6, varint(1) + "t").index(), 20), nullptr);
+  EXPECT_STRNE(bad_index(start().raw(8, varint(1) + "t/x").index(), 20), nullptr);
+  EXPECT_STRNE(bad_index(forger{4}.add("a/..b").raw(4, varint(1)).index(), 20), nullptr);
+  EXPECT_STRNE(bad_index(forger{4}.add("a/..b").raw(6, varint(1) + "/c").index(), 20), nullptr);
+  EXPECT_STRNE(bad_index(forger{4}.add("a/b").raw(2, varint(1)).index(), 20), nullptr); // "a/"
+  EXPECT_STRNE(bad_index(forger{4}.add("a/b").raw(4, varint(1) + "/x").index(), 20), nullptr);
+  // More taken away than there was; more than a number holds; a first entry with something.
+  EXPECT_STRNE(bad_index(start().raw(1, varint(7) + "t").index()), nullptr);
+  EXPECT_STRNE(bad_index(start().raw(1, std::string(9, '\xff') + "\x7fx").index()), nullptr);
+  EXPECT_STRNE(bad_index(start().raw(1, std::string(20, '\x80') + "x").index()), nullptr);
+  EXPECT_STRNE(bad_index(forger{4}.raw(1, varint(1) + "t").index()), nullptr);
+  // A size smaller than what is kept, or other than what follows.
+  for (const std::size_t size : {0, 1, 4, 5, 7, 100, 0xffe, 0xfff})
+    EXPECT_STRNE(bad_index(start().raw(size, varint(0) + "").index()), nullptr) << size;
+  // Few bytes that make long paths.
+  auto grows = forger{4}.add("a");
+  for (int i = 0; i < 100; ++i)
+    grows.raw(0xfff, varint(0) + std::string(1000, 'b') + "/");
+  EXPECT_STRNE(bad_index(grows.index()), nullptr);
+}
+
+TEST(SandboxGuardGitIndex, RefusesWhatGitWouldNotWrite) {
+  const auto plain = [] { return forger{2}.add("a").add("b"); };
+  EXPECT_STREQ(bad_index(plain().index(extension("TREE", "x"))), nullptr);
+  EXPECT_STREQ(bad_index(plain().index(extension("ZZZZ", ""))), nullptr);
+  EXPECT_STREQ(bad_index(plain().index(extension("link", "x") + extension("sdir", ""))), nullptr);
+  EXPECT_STRNE(bad_index(plain().index(extension("zzzz", ""))), nullptr);
+  EXPECT_STRNE(bad_index(plain().index(extension("linK", ""))), nullptr);
+  EXPECT_STRNE(bad_index(plain().index("TREE" + be32(1))), nullptr);
+  EXPECT_STRNE(bad_index(plain().index("TREE" + be32(0xffffffff) + "x")), nullptr);
+  EXPECT_STRNE(bad_index(plain().index("TREE")), nullptr);
+  EXPECT_STRNE(bad_index(forger{5}.add("a").index()), nullptr);
+  EXPECT_STRNE(bad_index(forger{1}.add("a").index()), nullptr);
+  EXPECT_STRNE(bad_index("dirc" + plain().index().substr(4)), nullptr);
+  for (const std::size_t count : {0, 1, 3, 0x7fffffff})
+    EXPECT_STRNE(bad_index("DIRC" + be32(2) + be32(count) + plain().index().substr(12)), nullptr);
+  // Flags only version 3 has, and flags nobody knows.
+  EXPECT_STREQ(bad_index(forger{3}.raw(0x4001, be16(0x2000) + "a").index(), 20), nullptr);
+  EXPECT_STRNE(bad_index(forger{2}.raw(0x4001, be16(0x2000) + "a").index(), 20), nullptr);
+  EXPECT_STRNE(bad_index(forger{3}.raw(0x4001, be16(0x8000) + "a").index(), 20), nullptr);
+  // A size that hides the rest of a name, or says that it is long when it is not.
+  EXPECT_STRNE(bad_index(forger{2}.raw(1, "a/../../b").index(), 20), nullptr);
+  EXPECT_STRNE(bad_index(forger{2}.raw(0xfff, "a").index(), 20), nullptr);
+  // No name but in a split index; a directory only in a sparse one.
+  EXPECT_STRNE(bad_index(forger{2}.raw(0, "").index(), 20), nullptr);
+  EXPECT_STREQ(bad_index(forger{2}.raw(0, "").index(extension("link", "x")), 20), nullptr);
+  EXPECT_STREQ(bad_index(forger{2}.add("a/", 040000).index(extension("sdir", "")), 20), nullptr);
+  EXPECT_STRNE(bad_index(forger{2}.add("/", 040000).index(), 20), nullptr);
+  EXPECT_STRNE(bad_index(forger{2}.add(".git/", 040000).index(), 20), nullptr);
+  EXPECT_STRNE(bad_index(forger{2}.add("a//", 040000).index(), 20), nullptr);
+}
+
+// Git's threads believe EOIE where the file ends and the table found from there.
+TEST(SandboxGuardGitIndex, RefusesTablesThatLeadElsewhere) {
+  const auto f = forger{2}.add("a").add("b");
+  const auto eoie = [](std::size_t end) {
+    return extension("EOIE", be32(end) + std::string(20, 'h'));
+  };
+  const auto table = [](std::size_t first, std::size_t n, std::size_t second, std::size_t m) {
+    return extension("IEOT", be32(1) + be32(first) + be32(n) + be32(second) + be32(m));
+  };
+  const auto end = f.here();
+  EXPECT_STREQ(bad_index(f.index(table(12, 1, 76, 1) + eoie(end)), 20), nullptr);
+  EXPECT_STREQ(bad_index(f.index(table(12, 2, 0, 0) + eoie(end)), 20), nullptr);
+  EXPECT_STRNE(bad_index(f.index(table(12, 1, 77, 1) + eoie(end)), 20), nullptr);
+  EXPECT_STRNE(bad_index(f.index(table(12, 1, 76, 2) + eoie(end)), 20), nullptr);
+  EXPECT_STRNE(bad_index(f.index(table(12, 1, 12, 1) + eoie(end)), 20), nullptr);
+  EXPECT_STRNE(bad_index(f.index(table(76, 1, 12, 1) + eoie(end)), 20), nullptr);
+  EXPECT_STRNE(bad_index(f.index(table(12, 1, 0, 0) + eoie(end)), 20), nullptr);
+  const auto good = table(12, 1, 76, 1);
+  EXPECT_STRNE(bad_index(f.index(good + good + eoie(end)), 20), nullptr);
+  EXPECT_STRNE(bad_index(f.index(good + eoie(end + 1)), 20), nullptr);
+  EXPECT_STRNE(bad_index(f.index(good + eoie(end) + extension("ZZZZ", "")), 20), nullptr);
+  // One hidden in the last extension, with which the entries would end elsewhere.
+  for (const std::string name : {"ZZZZ", "EOIE"})
+    EXPECT_STREQ(bad_index(f.index(extension(name, std::string(4, 'x') + eoie(end - 64)))),
+                 "git index: offsets that lead elsewhere");
+  // In version 4 a block begins with a whole path.
+  forger v4{4};
+  v4.add("ab");
+  const auto second = v4.here();
+  v4.add("ac");
+  EXPECT_STRNE(bad_index(v4.index(table(12, 1, second, 1) + eoie(v4.here())), 20), nullptr);
+  EXPECT_STREQ(bad_index(v4.index(table(12, 2, 0, 0) + eoie(v4.here())), 20), nullptr);
+}
+
+// What is plain with ids of one size must not have other paths with the other, though Git
+// puts up with much on the way there.
+TEST(SandboxGuardGitIndex, ReadsIdsOfBothSizes) {
+  // With ids of 20 bytes, the path begins within the id of 32.
+  const auto hide = [](const std::string& path, std::size_t entries = 2) {
+    forger f{2, 32};
+    for (std::size_t i = 0; i < entries; ++i)
+      f.add("a" + std::to_string(i));
+    return f.index().replace(72, 3 + path.size(), be16(path.size()) + path + std::string(1, '\0'));
+  };
+  for (const std::string path : {"../x", "a/../../x", ".git/x"}) {
+    EXPECT_STREQ(bad_index(hide(path), 32), nullptr);
+    EXPECT_STREQ(bad_index(hide(path)), "git index: a path that leads outside") << path;
+  }
+  EXPECT_STREQ(bad_index(hide("/x", 1)), "git index: a path that leads outside");
+  EXPECT_STREQ(bad_index(hide("a/x")), nullptr);
+}
+
+TEST(SandboxGuardGitIndex, RefusesEveryTruncationOfABadOne) {
+  for (const std::size_t version : {2, 3, 4}) {
+    const auto whole = forger{version}.add("../x").add("b").add("c").index(extension("TREE", "x"));
+    for (std::size_t n = 1; n <= whole.size(); ++n)
+      EXPECT_STRNE(bad_index(whole.substr(0, n)), nullptr) << version << " " << n;
+  }
+}
+
+// Whatever we take and Git reads, in threads too, has only plain paths for Git.
+TEST(SandboxGuardGitIndex, NeverSeesLessThanGit) {
+  repository r;
+  std::vector<std::string> seeds;
+  for (const std::string version : {"2", "4"}) {
+    r.git({"update-index", "--index-version", version});
+    r.git({"add", "."});
+    seeds.push_back(r.index());
+    r.git({"-c", "index.threads=2", "update-index", "--force-write-index"});
+    seeds.push_back(r.index());
+  }
+  std::mt19937 random(5);
+  const std::string pieces[] = {"..", "/", ".git", "/../", std::string(1, '\0'), "\x01", "EOIE"};
+  int taken = 0, listed = 0;
+  for (int round = 0; round < 20000 && listed < 60; ++round) {
+    auto index = seeds[random() % seeds.size()];
+    for (auto n = random() % 4; n > 0; --n) {
+      const auto at = 8 + random() % (index.size() - 8);
+      if (random() % 3)
+        index[at] = static_cast<char>(random());
+      else if (const auto& piece = pieces[random() % 7]; at + piece.size() <= index.size())
+        index.replace(at, piece.size(), piece);
+    }
+    if (random() % 8 == 0)
+      index.resize(random() % index.size());
+    if (bad_index(index, 20) || (++taken % 4 != 0))
+      continue;
+    std::ofstream(r.file(".git/index"), std::ios::binary) << index;
+    std::string out;
+    if (r.git({"-c", "index.threads=3", "ls-files", "-z"}, &out) != 0)
+      continue;
+    ++listed;
+    for (std::size_t at = 0; at < out.size();) {
+      const std::string path = out.c_str() + at;
+      EXPECT_EQ(kind_of_path(path), path_kind::plain) << path;
+      at += path.size() + 1;
+    }
+  }
+  EXPECT_GE(listed, 40);
+}
