@@ -2,6 +2,7 @@
 
 #include "config/limits.hpp"
 #include "sandbox/files.hpp"
+#include "sandbox/followed_links.hpp"
 
 #include <algorithm>
 #include <array>
@@ -24,8 +25,6 @@ constexpr std::string_view by_pi = "loaded by Pi on the host";
 constexpr std::string_view by_shell = "read by shells and tools on the host";
 constexpr std::string_view by_editor = "run by editors and agents on the host";
 constexpr std::string_view is_secret = "secrets of the project";
-// A command may have closed it so that the next one is not kept from what is in it.
-constexpr const char* closed_directory = "cannot be looked into, so all of it is protected";
 
 constexpr std::array fixed_names{
     fixed_name{".pi/settings.json", by_pi},
@@ -85,78 +84,6 @@ bool ends_with(std::string_view text, std::string_view end) {
   return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
 }
 
-constexpr unsigned max_links = 40; // as the kernel's own bound
-
-// The components of `path` before those of `rest`.
-void prepend(std::string_view path, std::vector<std::string>& rest) {
-  std::vector<std::string> parts;
-  while (!path.empty()) {
-    const auto slash = std::min(path.find('/'), path.size());
-    if (slash > 0 && path.substr(0, slash) != ".")
-      parts.emplace_back(path.substr(0, slash));
-    path.remove_prefix(std::min(slash + 1, path.size()));
-  }
-  rest.insert(rest.begin(), parts.begin(), parts.end());
-}
-
-std::string joined(const std::vector<std::string>& parts) {
-  std::string out;
-  for (const std::string& part : parts)
-    out += (out.empty() ? "" : "/") + part;
-  return out;
-}
-
-// Follows a protected name as far as it stays in the workspace. Every link on
-// the way is protected like the name itself (another link in its place would
-// lead elsewhere), and so is what they lead to.
-void add_followed(const std::string& workspace, const std::string& relative,
-                  std::string_view reason, std::vector<protected_path>& out) {
-  std::vector<std::string> here, rest;
-  prepend(relative, rest);
-  bool followed = false;
-  for (unsigned links = 0; !rest.empty();) {
-    const std::string part = rest.front();
-    rest.erase(rest.begin());
-    if (part == "..") {
-      if (here.empty())
-        return; // leads out, where nothing is writable
-      here.pop_back();
-      continue;
-    }
-    here.push_back(part);
-    const std::string path = join(workspace, joined(here));
-    if (is_hidden(path)) {
-      here.pop_back();
-      out.push_back({joined(here), closed_directory, true});
-      return;
-    }
-    char target[4096];
-    const ssize_t n = ::readlink(path.c_str(), target, sizeof target);
-    if (n < 0)
-      continue; // not a link, or not there
-    if (++links > max_links || n == static_cast<ssize_t>(sizeof target))
-      return;
-    out.push_back({joined(here), std::string(reason) + " (a link)", true});
-    followed = true;
-    here.pop_back();
-    std::string_view to(target, static_cast<std::size_t>(n));
-    if (to.front() == '/') {
-      if (!is_within(to, workspace))
-        return;
-      to.remove_prefix(workspace.size());
-      here.clear();
-    }
-    prepend(to, rest);
-  }
-  if (here.empty())
-    return; // the workspace itself
-  const std::string name = joined(here);
-  out.push_back(
-      {name,
-       followed ? std::string(reason) + " (" + relative + " leads here)" : std::string(reason),
-       exists(join(workspace, name))});
-}
-
 class walker {
 public:
   walker(const std::string& workspace, walk_result& out) : workspace_(workspace), out_(out) {}
@@ -199,7 +126,9 @@ private:
     if (name == ".git" && !prefix.empty())
       out_.repositories.push_back(prefix.substr(0, prefix.size() - 1));
     if (is_secret_name(name, directory) || (type == DT_LNK && is_secret_name(name, true)))
-      add_followed(workspace_, prefix + name, is_secret, out_.secrets);
+      // A command can make some: what it links to in one would be closed to the next command.
+      add_followed(workspace_, join(workspace_, prefix + name), is_secret, entries::left,
+                   out_.secrets);
     else if (directory && level < limits::secret_walk_depth &&
              std::find(skipped_directories.begin(), skipped_directories.end(), name) ==
                  skipped_directories.end())
@@ -230,7 +159,7 @@ bool is_secret_name(const std::string& name, bool directory) {
 std::vector<protected_path> protect_fixed_names(const std::string& workspace) {
   std::vector<protected_path> out;
   for (const fixed_name& f : fixed_names)
-    add_followed(workspace, std::string(f.path), f.reason, out);
+    add_followed(workspace, join(workspace, f.path), f.reason, entries::followed, out);
   return out;
 }
 

@@ -2,6 +2,7 @@
 
 #include "config/limits.hpp"
 #include "sandbox/files.hpp"
+#include "sandbox/followed_links.hpp"
 #include "sandbox/git_layout.hpp"
 #include "sandbox/git_programs.hpp"
 #include "sandbox/protected_paths.hpp"
@@ -38,6 +39,15 @@ public:
       found_.push_back({access::protect, path, {}, found.reason, true, in_git, found.by_guard});
     else
       absent_.push_back({access::protect, path, {}, found.reason, false, in_git});
+  }
+
+  // What the links of a protected path lead to, which is added otherwise itself.
+  void follow(const std::string& path, const std::string& reason) {
+    std::vector<protected_path> found;
+    add_followed(p_.workspace, path, reason, entries::followed, found);
+    for (const protected_path& one : found)
+      if (join(p_.workspace, one.path) != path)
+        add(p_.workspace, one);
   }
 
   void add_pin(const std::string& path, const std::string& reason, bool by_guard) {
@@ -98,8 +108,15 @@ void protect_git(protector& out, const policy& p, const std::string& work_tree,
     out.add(parent_of(git.git_dir), {git.git_dir.substr(git.git_dir.rfind('/') + 1),
                                      "cannot be looked into, so all of it is protected", true});
   else if (git.kind != kind::foreign || !git.git_dir.empty())
-    for (const protected_path& found : protect_git_dir(git.git_dir, p.workspace))
+    for (const protected_path& found : protect_git_dir(git.git_dir, p.workspace)) {
       out.add(git.git_dir, found, true);
+      if (found.present && !found.by_guard)
+        out.follow(join(git.git_dir, found.path), found.reason);
+    }
+  if (!git.git_dir.empty())
+    out.follow(join(git.common_dir, "config"), "settings of the host's Git");
+  if (git.common_dir != git.git_dir)
+    out.follow(join(git.common_dir, "hooks"), "the host's Git runs it");
 }
 
 // What the host's Git runs from the work tree by settings that were there before.
@@ -107,9 +124,11 @@ void protect_programs(protector& out, const policy& p, const std::string& work_t
                       const git_layout& git, const std::vector<std::string>& homes) {
   if (git.kind == git_layout::kind_type::none)
     return;
-  for (const protected_path& found : protect_git_programs(work_tree, git, homes))
+  for (const protected_path& found : protect_git_programs(work_tree, git, homes)) {
     if (is_within(found.path, p.workspace) && found.path != p.workspace)
       out.add(p.workspace, {relative_to(found.path, p.workspace), found.reason, found.present});
+    out.follow(found.path, found.reason);
+  }
 }
 
 } // namespace
@@ -142,8 +161,10 @@ result<done> survey_workspace(policy& p, const policy_inputs& from) {
   for (const char* name : {"settings.json", "permissions.json", "sandbox.json", "pi-sandbox.json",
                            "logs", "extensions"}) {
     const std::string path = join(from.agent_dir, name);
-    if (is_within(path, p.workspace))
+    if (is_within(path, p.workspace)) {
       out.add(p.workspace, {relative_to(path, p.workspace), "Pi's own settings", exists(path)});
+      out.follow(path, "Pi's own settings");
+    }
   }
   // By its name, and where a link leads: people keep such files in a repository of
   // their own, and that repository can be the workspace.
@@ -164,9 +185,11 @@ result<done> survey_workspace(policy& p, const policy_inputs& from) {
     if (lies_there(path))
       out.add(p.workspace, {relative_to(path, p.workspace), "run on the host", true});
   for (const rule& extra : from.extras.rules)
-    if (extra.what == access::protect)
+    if (extra.what == access::protect) {
       out.add(parent_of(extra.path),
               {extra.path.substr(extra.path.rfind('/') + 1), extra.reason, exists(extra.path)});
+      out.follow(extra.path, extra.reason);
+    }
   out.finish();
   return done{};
 }

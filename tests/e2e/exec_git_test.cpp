@@ -226,5 +226,36 @@ TEST_F(E2eExecGit, WhatSettingsNameInTheWorkTreeIsProtected) {
   EXPECT_EQ(r.out, "hooked\nsecond\n") << r.err;
 }
 
+TEST_F(E2eExecGit, WhatHooksLeadToIsProtected) {
+  const auto linked = w.project() / "linked";
+  w.host_output({"git", "worktree", "add", "-q", linked.string()});
+  w.host_output({"git", "init", "-q", "nested"});
+  const auto common = w.project() / ".git";
+  write_file(w.project() / "scripts/hook.sh", "#!/bin/sh\n");
+  write_file(w.project() / "nested/githooks/pre-commit", "#!/bin/sh\n");
+  write_file(linked / "tools/hook.sh", "#!/bin/sh\n");
+  write_file(w.project() / ".pi/extensions/other.ts", "");
+  write_file(w.project() / "src/foo.ts", "");
+  fs::create_symlink("../../scripts/hook.sh", common / "hooks/pre-push");
+  fs::create_symlink("../../src/absent.sh", common / "hooks/pre-rebase");
+  fs::create_symlink((linked / "tools/hook.sh").string(), common / "hooks/post-merge");
+  fs::create_symlink("../../src/foo.ts", w.project() / ".pi/extensions/foo.ts");
+  fs::remove_all(w.project() / "nested/.git/hooks");
+  fs::create_symlink("../githooks", w.project() / "nested/.git/hooks");
+  refused(w.project(), R"sh(
+    echo evil > scripts/hook.sh
+    rn scripts/hook.sh scripts/x
+    rn scripts x
+    echo evil > src/absent.sh
+    echo evil > src/foo.ts
+    echo evil > nested/githooks/pre-commit
+    echo evil > nested/githooks/post-commit
+    rn nested/githooks nested/x
+    rn nested x)sh");
+  refused(linked, "echo evil > tools/hook.sh\nrn tools x");
+  const auto r = run(w.exec("echo fine > scripts/other.sh && echo fine > src/other.ts && echo ok"));
+  EXPECT_EQ(r.out, "ok\n") << r.err;
+}
+
 } // namespace
 } // namespace piorch::test

@@ -100,6 +100,69 @@ TEST_F(SandboxSurvey, LinksOnTheWayAreProtectedLikeTheirTargets) {
   EXPECT_TRUE(protects(".bashrc"));
 }
 
+TEST_F(SandboxSurvey, WhatLinksInProtectedDirectoriesLeadToIsProtected) {
+  for (const char* name : {".git", ".git/hooks", "scripts", "lib", "lib/deep", ".pi",
+                           ".pi/extensions", ".pi/extensions/more", "src", "src/ext"})
+    directory(name);
+  for (const char* name : {"scripts/hook.sh", "lib/deep/x", "src/foo.ts", "src/ext/index.ts",
+                           "src/other.ts", "src/inner.ts"})
+    file(name);
+  const auto link = [&](const std::string& to, const std::string& name) {
+    ASSERT_EQ(::symlink(to.c_str(), (workspace_ + "/" + name).c_str()), 0);
+  };
+  link("../../tools/hook.sh", ".git/hooks/pre-commit");
+  link("scripts", "tools");
+  link("../../lib/deep", ".git/hooks/lib");
+  const std::string by_its_parent = "../../.." + workspace_.substr(4) + "/src/foo.ts";
+  link(by_its_parent, ".pi/extensions/foo.ts"); // out of the workspace and back
+  link("../../src/ext", ".pi/extensions/ext");
+  link("../inner.ts", "src/ext/inner.ts");
+  link("../../../" + std::string("src/gone.ts"), ".pi/extensions/more/gone.ts");
+  link("../..", ".pi/extensions/all"); // the workspace itself cannot be protected
+  for (const char* name :
+       {"scripts/hook.sh", "tools", "lib/deep/x", "src/foo.ts", "src/ext/index.ts", "src/inner.ts"})
+    EXPECT_TRUE(protects(name)) << name;
+  EXPECT_FALSE(protects("src/other.ts"));
+  auto p = make_policy({}, inputs());
+  ASSERT_TRUE(p && survey_workspace(*p, inputs()));
+  const auto rule_of = [&](const std::string& name) {
+    return std::find_if(p->rules.begin(), p->rules.end(), [&](const rule& r) {
+      return r.what == access::protect && r.path == workspace_ + "/" + name;
+    });
+  };
+  ASSERT_NE(rule_of("src/gone.ts"), p->rules.end());
+  EXPECT_FALSE(rule_of("src/gone.ts")->present) << "it must not appear";
+  EXPECT_EQ(rule_of("scripts/hook.sh")->reason,
+            "through it the host's Git runs programs (.git/hooks/pre-commit leads here)");
+}
+
+TEST_F(SandboxSurvey, ADirectoryOfHooksThatIsALink) {
+  for (const char* name : {".git", "githooks", "other", "nested", "nested/.git", "nested/hooks"})
+    directory(name);
+  ASSERT_EQ(::symlink("../githooks", (workspace_ + "/.git/hooks").c_str()), 0);
+  ASSERT_EQ(::symlink("../other", (workspace_ + "/githooks/x").c_str()), 0);
+  ASSERT_EQ(::symlink("../hooks", (workspace_ + "/nested/.git/hooks").c_str()), 0);
+  for (const char* name : {"githooks/pre-commit", "other/x", "nested/hooks/pre-commit"})
+    EXPECT_TRUE(protects(name)) << name;
+  EXPECT_FALSE(protects("nested/x"));
+}
+
+TEST_F(SandboxSurvey, ACommandThatMakesLinksDoesNotCloseTheSourcesToTheNext) {
+  for (const char* name : {"src", "sub", "sub/secrets"})
+    directory(name);
+  ASSERT_EQ(::symlink("../../src", (workspace_ + "/sub/secrets/x").c_str()), 0);
+  EXPECT_TRUE(protects("sub/secrets/x"));
+  EXPECT_FALSE(protects("src/x"));
+}
+
+TEST_F(SandboxSurvey, ALotOfLinksInProtectedDirectoriesEnds) {
+  for (const char* name : {".agents", ".agents/a"})
+    directory(name);
+  for (int i = 0; i < 5000; ++i)
+    ASSERT_EQ(::symlink("..", (workspace_ + "/.agents/a/" + std::to_string(i)).c_str()), 0);
+  EXPECT_TRUE(protects(".agents/a"));
+}
+
 TEST_F(SandboxSurvey, LinksInACircleEnd) {
   ASSERT_EQ(::symlink("b", (workspace_ + "/secrets").c_str()), 0);
   ASSERT_EQ(::symlink("secrets", (workspace_ + "/b").c_str()), 0);
