@@ -1,6 +1,5 @@
 #include "sandbox/memory_group.hpp"
 
-#include "ipc/unique_fd.hpp"
 #include "sandbox/files.hpp"
 
 #include <algorithm>
@@ -10,6 +9,8 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <sstream>
+#include <string_view>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <utility>
@@ -20,7 +21,7 @@ namespace piorch::sandbox {
 namespace {
 
 constexpr std::size_t proc_file_limit = 1 << 20;
-constexpr const char* group_prefix = "piorch-";
+constexpr std::string_view group_prefix = "piorch-";
 
 bool write_file(const std::string& path, const std::string& text) {
   const ipc::unique_fd fd(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
@@ -92,6 +93,30 @@ std::vector<pid_t> tree_below(pid_t init) {
   return out;
 }
 
+// The lock of this user's group; none when somebody has it.
+ipc::unique_fd take_lock(const std::string& path) {
+  ipc::unique_fd fd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  struct stat st {};
+  if (!fd || ::fstat(fd.get(), &st) != 0 || st.st_uid != ::geteuid() ||
+      ::flock(fd.get(), LOCK_EX | LOCK_NB) != 0)
+    return {};
+  return fd;
+}
+
+// Of an owner that is gone. A number alone says little: it may be of another PID namespace.
+bool remove_left(const std::string& path) {
+  const ipc::unique_fd lock = take_lock(path);
+  return lock && ::rmdir(path.c_str()) == 0; // refuses while something lives in it
+}
+
+// 0: not a name of ours.
+pid_t owner_of(const std::string& name) {
+  if (name.compare(0, group_prefix.size(), group_prefix) != 0)
+    return 0;
+  const pid_t owner = static_cast<pid_t>(std::atol(name.c_str() + group_prefix.size()));
+  return owner > 0 && name == std::string(group_prefix) + std::to_string(owner) ? owner : 0;
+}
+
 } // namespace
 
 std::string writable_memory_parent() {
@@ -107,10 +132,14 @@ memory_group memory_group::place(pid_t init, std::uint64_t limit_bytes) {
   if (parent.empty())
     return out;
   // Named by its owner, so that a later start can tell that the owner is gone.
-  const std::string path = parent + "/" + group_prefix + std::to_string(::getpid());
-  if (::mkdir(path.c_str(), 0755) != 0)
+  const std::string path = parent + "/" + std::string(group_prefix) + std::to_string(::getpid());
+  int rc = ::mkdir(path.c_str(), 0755);
+  if (rc != 0 && errno == EEXIST && remove_left(path)) // of one that had our number before
+    rc = ::mkdir(path.c_str(), 0755);
+  if (rc != 0)
     return out;
   out.path_ = path;
+  out.lock_ = take_lock(path);
   const std::string limit = std::to_string(limit_bytes);
   if (!write_file(path + "/memory.limit_in_bytes", limit) &&
       !write_file(path + "/memory.max", limit))
@@ -131,10 +160,12 @@ memory_group memory_group::place(pid_t init, std::uint64_t limit_bytes) {
   return out;
 }
 
-memory_group::memory_group(memory_group&& other) noexcept : path_(std::exchange(other.path_, {})) {}
+memory_group::memory_group(memory_group&& other) noexcept
+    : path_(std::exchange(other.path_, {})), lock_(std::move(other.lock_)) {}
 
 memory_group& memory_group::operator=(memory_group&& other) noexcept {
   std::swap(path_, other.path_);
+  std::swap(lock_, other.lock_);
   return *this;
 }
 
@@ -163,12 +194,9 @@ void sweep_memory_groups() noexcept {
     if (!d)
       return;
     while (const dirent* e = ::readdir(d)) {
-      const std::string name = e->d_name;
-      if (name.compare(0, 7, group_prefix) != 0)
-        continue;
-      const pid_t owner = static_cast<pid_t>(std::atol(name.c_str() + 7));
+      const pid_t owner = owner_of(e->d_name);
       if (owner > 0 && ::kill(owner, 0) != 0 && errno == ESRCH)
-        ::rmdir((parent + "/" + name).c_str()); // refuses while something lives in it
+        remove_left(parent + "/" + e->d_name);
     }
     ::closedir(d);
   } catch (...) { // out of memory: the next start tries again

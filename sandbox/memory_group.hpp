@@ -4,6 +4,8 @@
 // Asio thread only.
 #pragma once
 
+#include "ipc/unique_fd.hpp"
+
 #include <cstdint>
 #include <string>
 #include <sys/types.h>
@@ -28,12 +30,14 @@ public:
 
 private:
   std::string path_;
+  ipc::unique_fd lock_; // as long as its owner lives, nobody else removes it
 };
 
 // The directory in which this process could make a memory cgroup; "": none.
 std::string writable_memory_parent();
 
-// Removes groups that processes left which are gone.
+// Removes groups that processes of this user left which are gone. Each takes the kernel a
+// moment, so not before a command has started.
 void sweep_memory_groups() noexcept;
 
 } // namespace piorch::sandbox

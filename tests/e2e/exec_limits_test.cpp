@@ -2,9 +2,11 @@
 #include "sandbox/memory_group.hpp"
 #include "tests/support/workspace.hpp"
 
+#include <csignal>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sstream>
+#include <unistd.h>
 
 namespace piorch::test {
 namespace {
@@ -47,6 +49,22 @@ TEST_F(E2eExecLimits, ManyThatLeakTogetherAreEndedWithAReason) {
   EXPECT_THAT(r.out, HasSubstr("over\n")) << "the others go on";
   EXPECT_THAT(r.err, HasSubstr("limit of 64 MiB of memory (limits.memoryMiB in "));
   EXPECT_THAT(read_file(w.project() / "report.json"), HasSubstr("\"outOfMemory\":true"));
+}
+
+TEST_F(E2eExecLimits, TheMemoryGroupOfAKilledOneIsRemovedByTheNext) {
+  const std::string parent = sandbox::writable_memory_parent();
+  if (parent.empty())
+    GTEST_SKIP() << "no memory cgroup may be made here";
+  child killed(w.exec("sleep 100"));
+  const auto group = std::filesystem::path(parent) / ("piorch-" + std::to_string(killed.pid()));
+  for (int i = 0; i < 500 && !std::filesystem::exists(group); ++i)
+    ::usleep(10'000);
+  ASSERT_TRUE(std::filesystem::exists(group));
+  killed.send(SIGKILL);
+  killed.finish();
+  for (int i = 0; i < 5 && std::filesystem::exists(group); ++i) // what was in it ends meanwhile
+    run(w.exec("sleep 0.4"));
+  EXPECT_FALSE(std::filesystem::exists(group));
 }
 
 TEST_F(E2eExecLimits, HardlyAnyMemoryIsNamedWhenTheCommandFails) {

@@ -91,9 +91,11 @@ void sandbox_host::started(microseconds at) {
   started_ = at;
   memory_timer_.expires_after(memory_group_after);
   memory_timer_.async_wait([this](boost::system::error_code ec) {
-    if (!ec && tree_->init_pid() > 0)
-      memory_ =
-          sandbox::memory_group::place(tree_->init_pid(), job_.settings.limits.memory_mib << 20);
+    if (ec || tree_->init_pid() <= 0)
+      return;
+    memory_ =
+        sandbox::memory_group::place(tree_->init_pid(), job_.settings.limits.memory_mib << 20);
+    sandbox::sweep_memory_groups(); // of brokers that had to be killed
   });
   if (to_.started)
     to_.started();

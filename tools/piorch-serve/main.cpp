@@ -8,6 +8,7 @@
 #include "ipc/start_instance.hpp"
 #include "sandbox/facilities.hpp"
 #include "sandbox/launch.hpp"
+#include "sandbox/memory_group.hpp"
 #include "sandbox/scratch.hpp"
 
 #include <algorithm>
@@ -155,5 +156,6 @@ int main(int argc, char** argv) {
   (*serving)->run(end_signals);
   serving->reset();
   sandbox::sweep_scratch(paths->temp_dir); // of brokers that had to be killed
+  sandbox::sweep_memory_groups();
   return 0;
 }
