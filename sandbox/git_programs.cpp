@@ -1,5 +1,6 @@
 #include "sandbox/git_programs.hpp"
 
+#include "sandbox/command_words.hpp"
 #include "sandbox/files.hpp"
 #include "sandbox/guard/git_config.hpp"
 #include "sandbox/guard/git_keys.hpp"
@@ -15,6 +16,7 @@ using guard::config_entry;
 
 constexpr unsigned include_depth = 10; // as Git
 constexpr std::size_t files_at_most = 64;
+constexpr std::size_t directories_at_most = 16; // that a command names
 
 // Without "." and "..", which the names of a policy do not have.
 std::string normalized(const std::string& path) {
@@ -34,25 +36,6 @@ std::string normalized(const std::string& path) {
   return out.empty() ? "/" : out;
 }
 
-// As a shell would, as far as finding file names in a command needs it.
-std::vector<std::string> words_of(const std::string& command) {
-  std::vector<std::string> out(1);
-  char quote = 0;
-  for (std::size_t i = command.rfind("!", 0) == 0 ? 1 : 0; i < command.size(); ++i) {
-    const char c = command[i];
-    if (quote ? c == quote : c == '"' || c == '\'')
-      quote = quote ? char{0} : c;
-    else if (c == '\\' && quote != '\'' && i + 1 < command.size())
-      out.back() += command[++i];
-    else if (!quote && std::string_view(" \t\n;&|()<>").find(c) != std::string_view::npos)
-      out.emplace_back();
-    else
-      out.back() += c;
-  }
-  out.erase(std::remove(out.begin(), out.end(), std::string()), out.end());
-  return out;
-}
-
 // Settings that are not harmless to change and yet neither run nor include what they name.
 bool names_data(const config_entry& e) {
   for (const char* key :
@@ -66,11 +49,22 @@ bool names_data(const config_entry& e) {
 bool is_interpreter(const std::string& word) {
   std::string name = word.substr(word.rfind('/') + 1);
   name.erase(name.find_last_not_of("0123456789.") + 1);
-  for (const char* known : {"sh", "bash", "dash", "ksh", "zsh", "fish", "python", "perl", "ruby",
-                            "node", "deno", "bun", "php", "lua", "awk", "source", "java", "tclsh"})
+  for (const char* known :
+       {"sh", "bash", "dash", "ksh", "zsh", "fish", "python", "perl", "ruby", "node", "deno", "bun",
+        "php", "lua", "awk", "source", "java", "tclsh", "eval"})
     if (name == known)
       return true;
   return word == ".";
+}
+
+// It does not run the files that it is given, unless they can be run by themselves.
+bool takes_data(const std::string& program) {
+  const std::string name = program.substr(program.rfind('/') + 1);
+  for (const char* known :
+       {"git", "cat", "less", "head", "tail", "grep", "echo", "printf", "cd", "test", "["})
+    if (name == known)
+      return true;
+  return false;
 }
 
 class finder {
@@ -118,18 +112,46 @@ private:
       return;
     }
     const auto words = words_of(e.value);
+    const auto places = directories_named(words);
     bool interpreted = false;
-    for (std::size_t i = 0; i < words.size(); ++i) {
-      const std::string path = absolute(words[i], work_tree_);
-      const auto real = canonical(path);
-      const auto st = real ? look(*real) : std::nullopt;
-      const bool is_program = i == 0 && words[i].find('/') != std::string::npos;
-      const bool is_script = i > 0 && st && S_ISREG(st->st_mode) &&
-                             (interpreted || (st->st_mode & (S_IXUSR | S_IXGRP | S_IXOTH)) != 0);
-      if (is_program || is_script)
-        add(path, e);
-      interpreted = interpreted || is_interpreter(words[i]);
+    for (const command_word& word : words) {
+      const auto names = names_in(word.text);
+      for (const std::string& name : names)
+        for (const std::string& place : places)
+          if (const std::string path = absolute(name, place);
+              is_program(word, name == names.front()) || is_script(word, path, interpreted))
+            add(path, e);
+      interpreted = interpreted || is_interpreter(word.text);
     }
+  }
+
+  // "cd x && ./y": other words can be relative to any of them.
+  std::vector<std::string> directories_named(const std::vector<command_word>& words) const {
+    std::vector<std::string> out{work_tree_};
+    for (const command_word& word : words)
+      for (const std::string& name : names_in(word.text))
+        for (std::size_t i = 0; i < out.size() && out.size() < directories_at_most; ++i) {
+          const std::string path = absolute(name, out[i]);
+          if (is_within(path, work_tree_) && canonical(join(path, ".")) &&
+              std::find(out.begin(), out.end(), path) == out.end())
+            out.push_back(path);
+        }
+    return out;
+  }
+
+  // To be protected also when it is not there. Without a slash it is not of the work tree.
+  static bool is_program(const command_word& word, bool as_it_is) {
+    return word.program.empty() && as_it_is && word.text.find('/') != std::string::npos;
+  }
+
+  bool is_script(const command_word& word, const std::string& path, bool interpreted) const {
+    if (word.program.empty() && word.text.find('/') == std::string::npos)
+      return false; // looked for in PATH
+    const auto real = canonical(path);
+    const auto st = real ? look(*real) : std::nullopt;
+    return st && S_ISREG(st->st_mode) &&
+           (interpreted || !takes_data(word.program) ||
+            (st->st_mode & (S_IXUSR | S_IXGRP | S_IXOTH)) != 0);
   }
 
   void add(const std::string& path, const config_entry& e) {

@@ -197,11 +197,15 @@ TEST_F(E2eExecGit, WhatSettingsNameInTheWorkTreeIsProtected) {
   write_file(w.project() / ".husky/pre-commit", "#!/bin/sh\necho hooked > hooked\n");
   fs::permissions(w.project() / ".husky/pre-commit", fs::perms::owner_all);
   write_file(w.project() / "tools/clean.sh", "cat\n");
+  write_file(w.project() / "tools/quoted.sh", "cat\n");
+  write_file(w.project() / "tools/t", "cat\n");
   write_file(w.project() / "tools/other.sh", "cat\n");
   for (const auto& [key, value] :
        std::map<std::string, std::string>{{"core.hooksPath", ".husky"},
                                           {"include.path", "../.gitshared"},
                                           {"filter.x.clean", "sh tools/clean.sh %f"},
+                                          {"alias.q", "!sh -c 'tools/quoted.sh \"$1\"' -"},
+                                          {"alias.t", "!$(git rev-parse --show-toplevel)/tools/t"},
                                           {"core.pager", "./tools/pager"}})
     w.host_output({"git", "config", key, value});
   const auto before = snapshot(w.project() / ".husky");
@@ -215,6 +219,8 @@ TEST_F(E2eExecGit, WhatSettingsNameInTheWorkTreeIsProtected) {
     rn README.md .gitshared
     echo evil > tools/clean.sh
     rn tools/clean.sh tools/x
+    echo evil > tools/quoted.sh
+    echo evil > tools/t
     rn tools x
     echo evil > tools/pager)sh");
   EXPECT_EQ(snapshot(w.project() / ".husky"), before);

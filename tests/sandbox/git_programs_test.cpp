@@ -12,6 +12,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using test::write_file;
+using testing::Contains;
 using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::UnorderedElementsAre;
@@ -75,7 +76,58 @@ TEST_F(SandboxGitPrograms, Commands) {
            "[diff \"y\"]\n\ttextconv = /usr/bin/python3 -u tools/conv.py data\n"
            "[alias]\n\tgo = \"!cd x && 'tools/run me' data.txt\"\n"
            "[merge \"z\"]\n\tdriver = sh -c 'true' %O\n[core]\n\tfsmonitor = true\n");
-  EXPECT_THAT(found(), UnorderedElementsAre("tools/clean.sh?", "tools/conv.py", "tools/run me"));
+  EXPECT_THAT(found(),
+              UnorderedElementsAre("tools/clean.sh?", "tools/conv.py", "tools/run me", "data.txt"));
+}
+
+TEST_F(SandboxGitPrograms, CommandsInQuotesAndBehindWhatAShellExpands) {
+  for (const char* name : {"a.sh", "b.sh", "c.sh", "d.sh", "e.sh", "f.sh", "g.sh", "h.js", "i.sh",
+                           "deep/k.sh", "l.ts", "m.sh", "n n.sh", "o.sh", "data.txt"})
+    write_file(top / "tree/tools" / name, "");
+  const auto all_of = [&](const std::string& command) {
+    std::string quoted = "[alias]\n\tx = \"!";
+    for (const char c : command)
+      quoted += c == '"' || c == '\\' ? std::string("\\") + c : std::string(1, c);
+    settings(quoted + "\"\n");
+    auto all = found();
+    std::sort(all.begin(), all.end());
+    all.erase(std::unique(all.begin(), all.end()), all.end());
+    return all;
+  };
+  EXPECT_THAT(all_of(R"sh(sh -c 'tools/a.sh "$1"' -)sh"), ElementsAre("tools/a.sh"));
+  EXPECT_THAT(all_of(R"sh("$(git rev-parse --show-toplevel)/tools/b.sh")sh"),
+              ElementsAre("tools/b.sh"));
+  EXPECT_THAT(all_of("$(git rev-parse --show-toplevel)/tools/b.sh"), ElementsAre("tools/b.sh"));
+  EXPECT_THAT(all_of(R"sh("`git rev-parse --show-toplevel`"/tools/b.sh)sh"),
+              ElementsAre("tools/b.sh"));
+  EXPECT_THAT(all_of(R"sh(bash -c "cd tools && ./d.sh")sh"), ElementsAre("d.sh?", "tools/d.sh"));
+  EXPECT_THAT(all_of("$PWD/tools/f.sh"), ElementsAre("tools/f.sh"));
+  EXPECT_THAT(all_of("${PWD}/tools/gone.sh x"), ElementsAre("tools/gone.sh?"));
+  EXPECT_THAT(all_of(R"sh(f() { . "$GIT_DIR/../tools/g.sh"; }; f)sh"), Contains("tools/g.sh"));
+  EXPECT_THAT(all_of("NODE_OPTIONS=--x node --require=./tools/h.js"), ElementsAre("tools/h.js"));
+  EXPECT_THAT(all_of(R"sh(sh -c "bash -c 'sh -c \"cd tools; cd deep; sh k.sh\"'")sh"),
+              ElementsAre("tools/deep/k.sh"));
+  EXPECT_THAT(all_of("npx tsx tools/l.ts"), ElementsAre("tools/l.ts"));
+  EXPECT_THAT(all_of(R"sh(echo "$(sh tools/m.sh)")sh"), ElementsAre("tools/m.sh"));
+  EXPECT_THAT(all_of("if true; then 'tools/n n.sh'; fi"), ElementsAre("tools/n n.sh"));
+  EXPECT_THAT(all_of("$HOME/../tree/tools/o.sh"), Contains("tools/o.sh"));
+  EXPECT_THAT(all_of(R"sh(git commit -m "about tools/data.txt")sh"), IsEmpty());
+  EXPECT_THAT(all_of("cat tools/data.txt | grep x > tools/data.txt"), IsEmpty());
+}
+
+TEST_F(SandboxGitPrograms, CommandsWithoutAnEndEnd) {
+  for (const std::string& command :
+       {std::string(100'000, '('), std::string(100'000, '\''), std::string(100'000, '$'),
+        std::string("$("), std::string("`"), std::string("${"), std::string("$"), std::string("!"),
+        std::string(10'000, 'a') + "/" + std::string(10'000, 'b')}) {
+    settings("[core]\n\tpager = \"" + command + "\"\n");
+    found();
+  }
+  std::string deep = "tools/a.sh";
+  for (int i = 0; i < 50'000; ++i)
+    deep = "$(" + deep;
+  settings("[core]\n\tpager = \"" + deep + "\"\n");
+  found();
 }
 
 TEST_F(SandboxGitPrograms, IncludedSettingsAndTheUsers) {
