@@ -145,6 +145,10 @@ void add_modules(const std::string& git_dir, const std::string& prefix, unsigned
 
 } // namespace
 
+bool is_repository(const std::string& common_dir) {
+  return exists(join(common_dir, "objects")) && exists(join(common_dir, "refs"));
+}
+
 git_layout find_git(const std::string& work_tree) {
   git_layout out;
   const std::string dot_git = join(work_tree, ".git");
@@ -161,17 +165,18 @@ git_layout find_git(const std::string& work_tree) {
       S_ISREG(st->st_mode) ? follow_pointer(dot_git, "gitdir:") : canonical(dot_git);
   if (!git_dir || !is_directory(*git_dir))
     return out;
-  out.git_dir = out.common_dir = *git_dir;
+  const auto common = follow_pointer(join(*git_dir, "commondir"));
+  if (!common && is_open(*git_dir) && !is_repository(*git_dir))
+    return out;
+  out.git_dir = *git_dir;
+  out.common_dir = common.value_or(*git_dir);
   if (!S_ISREG(st->st_mode) || is_within(*git_dir, work_tree))
     return out; // what a worker can write cannot vouch for itself
   if (const auto back = follow_pointer(join(*git_dir, "gitdir")); back && *back == dot_git) {
-    if (const auto common = follow_pointer(join(*git_dir, "commondir"));
-        common && parent_of(parent_of(*git_dir)) == *common) {
+    if (common && parent_of(parent_of(*git_dir)) == *common)
       out.kind = git_layout::kind_type::worktree;
-      out.common_dir = *common;
-    }
   } else if (const auto tree = core_worktree(*git_dir);
-             tree ? *tree == work_tree : is_at_its_place(*git_dir, work_tree)) {
+             !common && (tree ? *tree == work_tree : is_at_its_place(*git_dir, work_tree))) {
     out.kind = git_layout::kind_type::submodule;
   }
   return out;

@@ -18,9 +18,13 @@ struct git_layout {
     foreign,   // .git leads somewhere that does not point back: never writable
   };
   kind_type kind = kind_type::none;
-  std::string git_dir;    // absolute, canonical; empty for none
-  std::string common_dir; // of a worktree: the repository's; else = git_dir
+  std::string git_dir;    // absolute, canonical; empty for none, and for what is no Git directory
+  std::string common_dir; // of a worktree, also a foreign one: the repository's; else = git_dir
 };
+
+// Has it what Git knows a repository by? The create guard watches what is written into such a
+// directory (and into one called .git); the settings of any other can be a command's own.
+bool is_repository(const std::string& common_dir);
 
 // A pointer file may have been written by a worker. It counts only if the place
 // it names points back here, and that place lies where no worker could write.

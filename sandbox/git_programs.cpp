@@ -174,7 +174,7 @@ std::vector<protected_path> protect_git_programs(const std::string& work_tree,
                                                  const git_layout& git,
                                                  const std::vector<std::string>& homes) {
   finder f(work_tree, homes.empty() ? std::string() : homes.front());
-  if (!git.git_dir.empty()) {
+  if (!git.git_dir.empty() && is_repository(git.common_dir)) {
     f.read(join(git.common_dir, "config"));
     f.read(join(git.git_dir, "config.worktree"));
   }

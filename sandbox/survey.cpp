@@ -107,16 +107,18 @@ void protect_git(protector& out, const policy& p, const std::string& work_tree,
   if (!git.git_dir.empty() && !is_open(git.git_dir))
     out.add(parent_of(git.git_dir), {git.git_dir.substr(git.git_dir.rfind('/') + 1),
                                      "cannot be looked into, so all of it is protected", true});
-  else if (git.kind != kind::foreign || !git.git_dir.empty())
+  else if (git.kind != kind::foreign || !git.git_dir.empty()) {
+    const bool repository = is_repository(git.common_dir); // no link was planted in it
     for (const protected_path& found : protect_git_dir(git.git_dir, p.workspace)) {
       out.add(git.git_dir, found, true);
-      if (found.present && !found.by_guard)
+      if (found.present && !found.by_guard && repository)
         out.follow(join(git.git_dir, found.path), found.reason);
     }
-  if (!git.git_dir.empty())
-    out.follow(join(git.common_dir, "config"), "settings of the host's Git");
-  if (git.common_dir != git.git_dir)
-    out.follow(join(git.common_dir, "hooks"), "the host's Git runs it");
+    if (repository)
+      out.follow(join(git.common_dir, "config"), "settings of the host's Git");
+    if (repository && git.common_dir != git.git_dir)
+      out.follow(join(git.common_dir, "hooks"), "the host's Git runs it");
+  }
 }
 
 // What the host's Git runs from the work tree by settings that were there before.

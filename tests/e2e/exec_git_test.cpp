@@ -263,5 +263,13 @@ TEST_F(E2eExecGit, WhatHooksLeadToIsProtected) {
   EXPECT_EQ(r.out, "ok\n") << r.err;
 }
 
+TEST_F(E2eExecGit, ACommandDoesNotCloseTheSourcesToTheNextBySettings) {
+  run(w.exec("mkdir -p evil sub; printf '[core]\n\thooksPath = ../src\n' > evil/config; "
+             "echo 'gitdir: ../evil' > sub/.git"));
+  ASSERT_EQ(read_file(w.project() / "sub/.git"), "gitdir: ../evil\n");
+  const auto r = run(w.exec("echo fine > src/new && echo ok"));
+  EXPECT_EQ(r.out, "ok\n") << r.err;
+}
+
 } // namespace
 } // namespace piorch::test

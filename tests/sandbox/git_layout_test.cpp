@@ -30,6 +30,8 @@ protected:
     write_file(at("tree/.git"), "gitdir: " + at("repo/.git/worktrees/tree") + "\n");
   }
   void make_submodule(const std::string& worktree) {
+    for (const char* name : {"objects", "refs"})
+      fs::create_directories(fs::path(at("repo/.git/modules/lib")) / name);
     write_file(at("repo/.git/modules/lib/config"), "[core]\n\tworktree = " + worktree + "\n");
     write_file(at("tree/.git"), "gitdir: ../repo/.git/modules/lib\n");
   }
@@ -107,6 +109,21 @@ TEST_F(SandboxGitLayout, WhatLiesInTheWorkTreeCannotVouchForItself) {
   write_file(at("tree/inner/config"), "[core]\nworktree = ..\n");
   write_file(at("tree/.git"), "gitdir: inner\n");
   EXPECT_EQ(find_git(tree()).kind, kind::foreign);
+}
+
+TEST_F(SandboxGitLayout, WhatIsNoGitDirectoryIsNotBelieved) {
+  write_file(at("evil/config"), "[core]\n\thooksPath = ../src\n");
+  write_file(at("evil/HEAD"), "ref: refs/heads/main\n");
+  fs::create_directories(at("evil/objects"));
+  write_file(at("tree/.git"), "gitdir: ../evil\n");
+  EXPECT_EQ(find_git(tree()).kind, kind::foreign);
+  EXPECT_EQ(find_git(tree()).git_dir, "");
+  fs::create_directories(at("evil/refs"));
+  EXPECT_EQ(find_git(tree()).git_dir, at("evil"));
+  make_worktree();
+  write_file(at("repo/.git/worktrees/tree/gitdir"), "elsewhere\n");
+  EXPECT_EQ(find_git(tree()).kind, kind::foreign);
+  EXPECT_EQ(find_git(tree()).common_dir, at("repo/.git")) << "Git goes there";
 }
 
 TEST_F(SandboxGitLayout, PointersThatAreNone) {

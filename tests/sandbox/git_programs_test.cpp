@@ -68,6 +68,13 @@ TEST_F(SandboxGitPrograms, HookDirectories) {
   EXPECT_THAT(found(), UnorderedElementsAre("hooks", "real"));
 }
 
+TEST_F(SandboxGitPrograms, SettingsOfARepositoryOnly) {
+  settings("[core]\n\thooksPath = src\n");
+  EXPECT_THAT(found(), ElementsAre("src?"));
+  fs::remove(top / "tree/.git/refs"); // now a command can have written them
+  EXPECT_THAT(found(), IsEmpty());
+}
+
 TEST_F(SandboxGitPrograms, Commands) {
   for (const char* name : {"tools/conv.py", "tools/run me", "data.txt"})
     write_file(top / "tree" / name, "");

@@ -101,8 +101,9 @@ TEST_F(SandboxSurvey, LinksOnTheWayAreProtectedLikeTheirTargets) {
 }
 
 TEST_F(SandboxSurvey, WhatLinksInProtectedDirectoriesLeadToIsProtected) {
-  for (const char* name : {".git", ".git/hooks", "scripts", "lib", "lib/deep", ".pi",
-                           ".pi/extensions", ".pi/extensions/more", "src", "src/ext"})
+  for (const char* name :
+       {".git", ".git/objects", ".git/refs", ".git/hooks", "scripts", "lib", "lib/deep", ".pi",
+        ".pi/extensions", ".pi/extensions/more", "src", "src/ext"})
     directory(name);
   for (const char* name : {"scripts/hook.sh", "lib/deep/x", "src/foo.ts", "src/ext/index.ts",
                            "src/other.ts", "src/inner.ts"})
@@ -137,7 +138,9 @@ TEST_F(SandboxSurvey, WhatLinksInProtectedDirectoriesLeadToIsProtected) {
 }
 
 TEST_F(SandboxSurvey, ADirectoryOfHooksThatIsALink) {
-  for (const char* name : {".git", "githooks", "other", "nested", "nested/.git", "nested/hooks"})
+  for (const char* name :
+       {".git", ".git/objects", ".git/refs", "githooks", "other", "nested", "nested/.git",
+        "nested/.git/objects", "nested/.git/refs", "nested/hooks"})
     directory(name);
   ASSERT_EQ(::symlink("../githooks", (workspace_ + "/.git/hooks").c_str()), 0);
   ASSERT_EQ(::symlink("../other", (workspace_ + "/githooks/x").c_str()), 0);
@@ -152,6 +155,13 @@ TEST_F(SandboxSurvey, ACommandThatMakesLinksDoesNotCloseTheSourcesToTheNext) {
     directory(name);
   ASSERT_EQ(::symlink("../../src", (workspace_ + "/sub/secrets/x").c_str()), 0);
   EXPECT_TRUE(protects("sub/secrets/x"));
+  EXPECT_FALSE(protects("src/x"));
+  for (const char* name : {"evil", "evil/objects", "other"}) // no repository yet
+    directory(name);
+  ASSERT_EQ(::symlink("../src", (workspace_ + "/evil/hooks").c_str()), 0);
+  std::ofstream(workspace_ + "/evil/config") << "[core]\n\thooksPath = ../src\n";
+  std::ofstream(workspace_ + "/other/.git") << "gitdir: ../evil\n";
+  EXPECT_TRUE(protects("other/.git"));
   EXPECT_FALSE(protects("src/x"));
 }
 
