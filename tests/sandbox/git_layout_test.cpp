@@ -94,6 +94,8 @@ TEST_F(SandboxGitLayout, ASubmoduleThatPointsElsewhere) {
 
 // Made in a sandbox: its guard leaves the work tree out.
 TEST_F(SandboxGitLayout, ASubmoduleThatSaysNothingCountsAtItsPlace) {
+  for (const char* part : {"objects", "refs"})
+    fs::create_directories(at("repo/.git/modules/lib/deep/") + part);
   write_file(at("repo/.git/modules/lib/deep/config"), "[core]\n\tbare = false\n");
   for (const char* tree : {"repo/lib/deep", "repo/lib", "repo/other", "lib/deep"}) {
     write_file(at(tree) + "/.git", "gitdir: " + at("repo/.git/modules/lib/deep") + "\n");
