@@ -96,28 +96,6 @@ verdict refuse(const char* rule, const char*& why) {
   return verdict::refuse;
 }
 
-verdict judge_state(int parent, std::string_view path, std::string_view name, deed what,
-                    const char*& why) {
-  why = only_harmless_state;
-  switch (what) {
-    case deed::make_directory: // below refs
-    case deed::move_away:
-      return verdict::allow;
-    case deed::create:
-      if (is_work_trees_head(parent, path, name))
-        return verdict::decoy;
-      return verdict::stage;
-    case deed::write:
-      return verdict::stage;
-    case deed::move_here:
-      return verdict::publish;
-    case deed::make_other:
-    case deed::link_from:
-      break;
-  }
-  return verdict::refuse;
-}
-
 } // namespace
 
 git_name git_name_of(std::string_view name) {

@@ -2,7 +2,6 @@
 
 #include "ipc/unique_fd.hpp"
 #include "sandbox/guard/config_file.hpp"
-#include "sandbox/guard/git_dir.hpp"
 #include "sandbox/guard/git_index.hpp"
 #include "sandbox/guard/git_state.hpp"
 #include "sandbox/guard/rules.hpp"
@@ -77,6 +76,12 @@ int levels_to_git_dir(int directory) {
   return deepest + 1;
 }
 
+// Which `git worktree add` writes directly before it is used.
+bool is_work_trees_head(int parent, std::string_view path, std::string_view name) {
+  return name == "HEAD" && levels_to_git_dir(parent) == 2 &&
+         folded(tail(path, 2).substr(0, 10)) == "worktrees/";
+}
+
 } // namespace
 
 bool may_be_state_file(std::string_view path, std::string_view name) {
@@ -104,17 +109,34 @@ state_file state_file_of(int parent, std::string_view path, std::string_view nam
                                                            : state_file::none;
 }
 
-bool is_work_trees_head(int parent, std::string_view path, std::string_view name) {
-  return name == "HEAD" && levels_to_git_dir(parent) == 2 &&
-         folded(tail(path, 2).substr(0, 10)) == "worktrees/";
-}
-
 bool holds_state_files(int parent, std::string_view path, std::string_view name) {
   const bool is_worktrees = folded(name) == "worktrees";
   if (!is_worktrees && folded(tail(path, 1)) != "worktrees")
     return false;
   const int levels = levels_to_git_dir(parent);
   return levels == 0 ? is_worktrees : levels == 1 && !is_worktrees;
+}
+
+verdict judge_state(int parent, std::string_view path, std::string_view name, deed what,
+                    const char*& why) {
+  why = only_harmless_state;
+  switch (what) {
+    case deed::make_directory: // below refs
+    case deed::move_away:
+      return verdict::allow;
+    case deed::create:
+      if (is_work_trees_head(parent, path, name))
+        return verdict::decoy;
+      return verdict::stage;
+    case deed::write:
+      return verdict::stage;
+    case deed::move_here:
+      return verdict::publish;
+    case deed::make_other:
+    case deed::link_from:
+      break;
+  }
+  return verdict::refuse;
 }
 
 std::size_t most_bytes(state_file kind) {

@@ -12,7 +12,7 @@
 // Any thread.
 #pragma once
 
-#include "sandbox/guard/kernel.hpp"
+#include "sandbox/guard/git_dir.hpp"
 
 #include <string>
 #include <string_view>
@@ -30,8 +30,9 @@ bool may_be_state_file(std::string_view path, std::string_view name);
 // What D/.../name is; `parent` is the directory, `path` its path, empty when it cannot be told.
 state_file state_file_of(int parent, std::string_view path, std::string_view name);
 
-// The HEAD of a linked work tree, which `git worktree add` writes directly before it is used.
-bool is_work_trees_head(int parent, std::string_view path, std::string_view name);
+// What of a name that is one.
+verdict judge_state(int parent, std::string_view path, std::string_view name, deed what,
+                    const char*& why);
 
 // Does a directory of this name in this place hold such files? Then none is moved there.
 bool holds_state_files(int parent, std::string_view path, std::string_view name);
