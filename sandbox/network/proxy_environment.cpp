@@ -23,7 +23,7 @@ void set_both(environment& e, std::string_view lower, const std::string& value) 
 }
 
 // As one word of a shell command line.
-std::string quoted(std::string_view word) {
+std::string shell_word(std::string_view word) {
   std::string out = "'";
   for (char c : word)
     out += c == '\'' ? std::string("'\\''") : std::string(1, c);
@@ -64,7 +64,7 @@ void add_proxy_variables(environment& e, const std::string& connect_program) {
 
   // ssh runs the ProxyCommand with the user's shell after expanding %h and %p.
   append(e, "GIT_SSH_COMMAND", "ssh",
-         "-o " + quoted("ProxyCommand=" + quoted(connect_program) + " %h %p"));
+         "-o " + shell_word("ProxyCommand=" + shell_word(connect_program) + " %h %p"));
   e.set("GIT_PROXY_COMMAND", connect_program); // git:// URLs
 
   // No other variable reaches every JVM; it makes each print a line on stderr.

@@ -205,7 +205,7 @@ TEST(SandboxGuardGitIndex, TakesManyFilesInBlocks) {
     // A table that leads a thread elsewhere.
     const auto table = index.rfind("IEOT");
     ASSERT_NE(table, std::string::npos);
-    for (const std::size_t at : {12, 16, 20, 24, 11}) {
+    for (const std::size_t at : {12u, 16u, 20u, 24u, 11u}) {
       auto forged = index;
       forged[table + at + 3] = static_cast<char>(forged[table + at + 3] + 8);
       EXPECT_STRNE(bad_index(forged), nullptr) << at;
@@ -217,8 +217,8 @@ TEST(SandboxGuardGitIndex, TakesManyFilesInBlocks) {
 }
 
 TEST(SandboxGuardGitIndex, RefusesPathsThatLeadOutside) {
-  for (const std::size_t version : {2, 3, 4})
-    for (const std::size_t id : {20, 32}) {
+  for (const std::size_t version : {2u, 3u, 4u})
+    for (const std::size_t id : {20u, 32u}) {
       const auto fresh = [&] {
         forger f{version, id};
         return f;
@@ -257,7 +257,7 @@ TEST(SandboxGuardGitIndex, SeesPathsThatOnlyCompressionMakes) {
   EXPECT_STRNE(bad_index(start().raw(1, std::string(20, '\x80') + "x").index()), nullptr);
   EXPECT_STRNE(bad_index(forger{4}.raw(1, varint(1) + "t").index()), nullptr);
   // A size smaller than what is kept, or other than what follows.
-  for (const std::size_t size : {0, 1, 4, 5, 7, 100, 0xffe, 0xfff})
+  for (const std::size_t size : {0u, 1u, 4u, 5u, 7u, 100u, 0xffeu, 0xfffu})
     EXPECT_STRNE(bad_index(start().raw(size, varint(0) + "").index()), nullptr) << size;
   // Few bytes that make long paths.
   auto grows = forger{4}.add("a");
@@ -279,7 +279,7 @@ TEST(SandboxGuardGitIndex, RefusesWhatGitWouldNotWrite) {
   EXPECT_STRNE(bad_index(forger{5}.add("a").index()), nullptr);
   EXPECT_STRNE(bad_index(forger{1}.add("a").index()), nullptr);
   EXPECT_STRNE(bad_index("dirc" + plain().index().substr(4)), nullptr);
-  for (const std::size_t count : {0, 1, 3, 0x7fffffff})
+  for (const std::size_t count : {0u, 1u, 3u, 0x7fffffffu})
     EXPECT_STRNE(bad_index("DIRC" + be32(2) + be32(count) + plain().index().substr(12)), nullptr);
   // Flags only version 3 has, and flags nobody knows.
   EXPECT_STREQ(bad_index(forger{3}.raw(0x4001, be16(0x2000) + "a").index(), 20), nullptr);
@@ -350,7 +350,7 @@ TEST(SandboxGuardGitIndex, ReadsIdsOfBothSizes) {
 }
 
 TEST(SandboxGuardGitIndex, RefusesEveryTruncationOfABadOne) {
-  for (const std::size_t version : {2, 3, 4}) {
+  for (const std::size_t version : {2u, 3u, 4u}) {
     const auto whole = forger{version}.add("../x").add("b").add("c").index(extension("TREE", "x"));
     for (std::size_t n = 1; n <= whole.size(); ++n)
       EXPECT_STRNE(bad_index(whole.substr(0, n)), nullptr) << version << " " << n;

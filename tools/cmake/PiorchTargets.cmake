@@ -23,6 +23,15 @@ if(PIORCH_SANITIZE STREQUAL "thread")
   target_compile_definitions(piorch_asio INTERFACE BOOST_ASIO_DISABLE_FENCED_BLOCK)
 endif()
 
+# piorch_precompile(TARGET header...): two fifths of the sanitizers' build. GCC gains a tenth, and its builds
+# are where a missing #include shows.
+function(piorch_precompile target)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+    target_precompile_headers(${target} PRIVATE ${ARGN})
+    target_compile_options(${target} PRIVATE "SHELL:-Xclang -fno-pch-timestamp") # for ccache
+  endif()
+endfunction()
+
 # piorch_room(NAME [SUBDIRS dir...] [LINKS target...])
 function(piorch_room name)
   cmake_parse_arguments(arg "" "" "SUBDIRS;LINKS" ${ARGN})
@@ -39,6 +48,7 @@ function(piorch_room name)
     set(kind PUBLIC)
     add_library(piorch_${name} STATIC ${sources})
     target_link_libraries(piorch_${name} PRIVATE piorch_flags)
+    piorch_precompile(piorch_${name} <filesystem> <functional> <map> <nlohmann/json.hpp> <string> <vector>)
   endif()
   find_package(Threads REQUIRED)
   target_include_directories(piorch_${name} ${kind} ${CMAKE_CURRENT_SOURCE_DIR})
