@@ -144,7 +144,9 @@ verdict judge(int parent, std::string_view path, std::string_view name, deed wha
       name.size() > locked.size() && name.substr(name.size() - locked.size()) == locked;
   if (is_lock &&
       state_file_of(parent, path, name.substr(0, name.size() - locked.size())) != state_file::none)
-    return what == deed::create || what == deed::write ? verdict::lock : verdict::allow;
+    return what == deed::link_from || what == deed::make_other ? refuse(only_harmless_state, why)
+           : what == deed::make_directory                      ? verdict::allow
+                                                               : verdict::lock;
   if (state_file_of(parent, path, name) != state_file::none)
     return judge_state(parent, path, name, what, why);
   if (what == deed::move_here && holds_state_files(parent, path, name))
@@ -275,8 +277,8 @@ bool has_objects_and_refs(int directory) {
   return there(directory, "objects") && there(directory, "refs");
 }
 
-bool has_objects_or_refs(int directory) {
-  return there(directory, "objects") || there(directory, "refs");
+bool has_the_other(int directory, std::string_view name) {
+  return there(directory, git_name_of(name) == git_name::refs ? "objects" : "refs");
 }
 
 int becomes_git_dir(int directory, const std::string& path, std::string& refused) {

@@ -101,9 +101,9 @@ bool is_trial_link(std::string_view target);
 // a descriptor of a nameless file opened with `flags` for the caller to write to; -errno.
 int make_decoy(int parent, const std::string& name, int flags, mode_t mode);
 
-// What makes a Git directory: with one of them the other one completes it.
+// What makes a Git directory: has D, when `name` (objects or refs) comes, the other one?
 bool has_objects_and_refs(int directory);
-bool has_objects_or_refs(int directory);
+bool has_the_other(int directory, std::string_view name);
 
 // Is everything in D such that D may become a Git directory? Renews D/config.
 // 0, or -EACCES and `refused` says what.

@@ -80,8 +80,8 @@ int operations::open_absent(place& at, int flags, mode_t mode) {
   const bool close_on_exec = (flags & O_CLOEXEC) != 0;
   auto act = [&](verdict v) -> int {
     const unique_fd lock(v == verdict::lock ? creation_lock(at.parent) : -1);
-    if (v == verdict::lock && lock.get() < 0)
-      return lock.get();
+    if (v == verdict::lock && lock.get() < 0) // without O_EXCL a name that is there is tried again
+      return lock.get() == -EEXIST && !(flags & O_EXCL) ? -EBUSY : lock.get();
     if (v == verdict::stage)
       return s_.configs.open(at.parent, at.name, flags | O_CLOEXEC | O_NOCTTY, mode);
     if (v == verdict::decoy)
@@ -124,7 +124,7 @@ int operations::open_present(place& at, int flags) {
   if (v != verdict::refuse) {
     const unique_fd lock(v == verdict::lock ? creation_lock(at.parent) : -1);
     const without_tracing limited(at.foreign);
-    fd = v == verdict::lock && lock.get() < 0 ? lock.get()
+    fd = v == verdict::lock && lock.get() < 0 ? -EBUSY
          : v == verdict::stage
              ? s_.configs.open(at.parent, at.name, open_flags, 0)
              : open_exactly(at.parent, at.name.c_str(), open_flags | O_NONBLOCK, 0);

@@ -148,7 +148,7 @@ int operations::make(place& at, deed what, action act) {
     const auto may_be_one = [&] {
       return becomes_git_dir(at.parent, path_of(s_.proc, at.parent), refused);
     };
-    int outcome = is_there(at) ? -EEXIST : has_objects_or_refs(at.parent) ? may_be_one() : 0;
+    int outcome = is_there(at) ? -EEXIST : has_the_other(at.parent, at.name) ? may_be_one() : 0;
     if (outcome == 0) {
       outcome = act(v);
       // Another sandbox may have made the other one, or planted something, meanwhile.
@@ -291,6 +291,8 @@ int operations::may_write(int fd) {
   if (forbids_writing(check(at)))
     return is_read_only(at) ? -EROFS : refuse(at, protected_name);
   const verdict v = judge(at, deed::write, why);
+  if (v == verdict::lock) // only under that lock, by its name
+    return refuse(at, only_by_lock);
   return v == verdict::refuse || v == verdict::stage ? refuse(at, why) : 0;
 }
 

@@ -7,7 +7,13 @@ namespace piorch::sandbox::guard {
 
 namespace {
 constexpr unsigned no_replace = 1, exchange = 2, whiteout = 4;
+
+bool same_inode(int one, int other) {
+  struct stat a {
+  }, b{};
+  return ::fstat(one, &a) == 0 && ::fstat(other, &b) == 0 && inode_of(a) == inode_of(b);
 }
+} // namespace
 
 bool operations::is_rename(unsigned flags) {
   return !(flags & ~(no_replace | exchange | whiteout)) &&
@@ -124,10 +130,8 @@ int operations::rename(int from_directory, const char* from, int to_directory, s
     return refusal.empty() ? e : refused(target, refusal.c_str());
   }
   if (away == verdict::publish || here == verdict::publish) {
-    struct stat a {
-    }, b{};
-    const bool from_lock = ::fstat(source.parent, &a) == 0 && ::fstat(target.parent, &b) == 0 &&
-                           inode_of(a) == inode_of(b) && source.name == target.name + ".lock";
+    const bool from_lock =
+        same_inode(source.parent, target.parent) && source.name == target.name + ".lock";
     if (!from_lock || (flags & ~no_replace) || here != verdict::publish)
       return refused(target, only_by_lock);
     if ((flags & no_replace) && is_there(target))
@@ -145,7 +149,9 @@ int operations::rename(int from_directory, const char* from, int to_directory, s
     const auto may_be_one = [&] {
       return becomes_git_dir(target.parent, path_of(s_.proc, target.parent), setting);
     };
-    int e = !is_there(source) ? -ENOENT : has_objects_or_refs(target.parent) ? may_be_one() : 0;
+    int e = !is_there(source)                           ? -ENOENT
+            : has_the_other(target.parent, target.name) ? may_be_one()
+                                                        : 0;
     if (e == 0)
       e = act(here);
     if (e == 0 && has_objects_and_refs(target.parent) && may_be_one() != 0) {
@@ -157,10 +163,20 @@ int operations::rename(int from_directory, const char* from, int to_directory, s
     ::pthread_rwlock_unlock(&s_.deeds);
     return setting.empty() ? e : refuse(target, setting.c_str());
   }
+  // The name under which a checked copy is made: its directory's lock keeps others from it.
+  if ((here == verdict::lock || away == verdict::lock) && (flags & exchange))
+    return refused(target, only_by_lock);
+  const unique_fd from_lock(away == verdict::lock ? creation_lock(source.parent) : -1);
+  const bool same = away == verdict::lock && same_inode(source.parent, target.parent);
+  const unique_fd to_lock(here == verdict::lock && !same ? creation_lock(target.parent) : -1);
+  if ((away == verdict::lock && from_lock.get() < 0) ||
+      (here == verdict::lock && !same && to_lock.get() < 0))
+    return -EBUSY;
   ::pthread_rwlock_rdlock(&s_.deeds);
   // Once more under the lock: the directory may have become a Git directory.
   int e = -EACCES;
-  if (judge(target, deed::move_here, why) == verdict::allow) {
+  const verdict again = judge(target, deed::move_here, why);
+  if (again == verdict::allow || (again == verdict::lock && here == verdict::lock)) {
     e = act(here);
     const bool crossed = e == 0 && (out_of_place(target, source, target) ||
                                     ((flags & exchange) && out_of_place(source, target, source)));

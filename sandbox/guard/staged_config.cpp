@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <ctime>
 #include <poll.h>
 #include <sys/inotify.h>
 
@@ -17,7 +18,8 @@ using ipc::unique_fd;
 namespace {
 
 constexpr std::size_t stack_bytes = 64 << 10;
-constexpr int looks_at_most = 10; // after 1, 2, 4 … milliseconds
+constexpr int tries_at_most = 1000; // a millisecond each, when all are in use
+constexpr int looks_at_most = 10;   // after 1, 2, 4 … milliseconds
 
 int open_again(int proc, int fd, int flags) {
   char name[40];
@@ -111,24 +113,35 @@ int staged_configs::open_copy(int directory, const std::string& name, int flags)
 }
 
 int staged_configs::add(int directory, const std::string& name, unique_fd text, copied_config was) {
-  const locked l(mutex_);
-  if (!events_ && !start())
-    return impossible;
-  for (entry& e : entries_) {
-    if (e.watch >= 0)
-      continue;
-    char at[48];
-    std::snprintf(at, sizeof at, "/proc/self/fd/%d", text.get());
-    e.directory.reset(::openat(directory, ".", O_PATH | O_DIRECTORY | O_CLOEXEC));
-    e.watch = e.directory ? ::inotify_add_watch(events_.get(), at, IN_CLOSE_WRITE) : -1;
-    if (e.watch < 0)
+  for (int tries = 0;; ++tries) {
+    {
+      const locked l(mutex_);
+      if (!events_ && !start())
+        return impossible;
+      if (entry* e = free_entry()) {
+        char at[48];
+        std::snprintf(at, sizeof at, "/proc/self/fd/%d", text.get());
+        e->directory.reset(::openat(directory, ".", O_PATH | O_DIRECTORY | O_CLOEXEC));
+        e->watch = e->directory ? ::inotify_add_watch(events_.get(), at, IN_CLOSE_WRITE) : -1;
+        if (e->watch < 0)
+          return impossible;
+        e->text = std::move(text);
+        e->name = name;
+        e->was = std::move(was);
+        return 0;
+      }
+    }
+    const timespec ms{0, 1000000};
+    if (tries == tries_at_most || ::nanosleep(&ms, nullptr) != 0)
       return impossible;
-    e.text = std::move(text);
-    e.name = name;
-    e.was = std::move(was);
-    return 0;
   }
-  return impossible;
+}
+
+staged_configs::entry* staged_configs::free_entry() {
+  for (entry& e : entries_)
+    if (e.watch < 0)
+      return &e;
+  return nullptr;
 }
 
 bool staged_configs::start() {

@@ -6,8 +6,8 @@
 // Contract: what the program sees is a file like any other, except that a setting
 // which is refused leaves everything as it was, with a line in the report and no errno (close
 // has none for that), and that a reader can see the former text for a moment after the close.
-// At most 16 at a time, then the open is refused. The attack: writing on after
-// the check; the text that is checked is a copy of our own by then.
+// At most 32 at a time; another open waits a second for one of them, and is refused then. The
+// attack: writing on after the check; the text that is checked is a copy of our own by then.
 //
 // Any thread. The first use starts a thread that waits for the copies to be closed.
 #pragma once
@@ -35,7 +35,7 @@ public:
   void settle();
 
 private:
-  static constexpr int at_most = 16;
+  static constexpr int at_most = 32;
   struct entry {
     int watch = -1; // negative: free
     int looks = 0;  // left, after a close was told, for the kernel to count the writer out
@@ -46,7 +46,8 @@ private:
 
   std::size_t most(int directory, const std::string& name) const; // bytes of D/name
   int open_copy(int directory, const std::string& name, int flags);
-  bool start(); // the first time; under the mutex
+  entry* free_entry(); // under the mutex
+  bool start();        // the first time; under the mutex
   int add(int directory, const std::string& name, ipc::unique_fd text, copied_config was);
   void put_in_place(entry& e);
   void look(entry& e);

@@ -7,6 +7,7 @@
 #include "sandbox/guard/rules.hpp"
 
 #include <cstring>
+#include <ctime>
 #include <dirent.h>
 #include <sys/stat.h>
 
@@ -35,9 +36,10 @@ state_file kind_at_the_top(std::string_view name) {
     return state_file::conflicts;
   if (is_index_name(low))
     return state_file::index;
-  return (low == "head" || ends_with(low, "_head")) && low != "fetch_head" && low != "merge_head"
-             ? state_file::reference
-             : state_file::none;
+  std::string upper(name);
+  for (char& c : upper)
+    c = c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
+  return is_ref_path(upper) ? state_file::reference : state_file::none;
 }
 
 bool has_component(std::string_view path, std::string_view name) {
@@ -58,44 +60,27 @@ std::string_view tail(std::string_view path, int n) {
   return at == std::string_view::npos ? path : path.substr(std::min(at + 1, path.size()));
 }
 
-// Levels up to the innermost Git directory at or above `directory`; negative: there is none.
-int levels_to_git_dir(int directory) {
+// Calls each(levels) for every Git directory at or above `directory`, the nearest first, until one
+// returns true. One that was made inside another takes nothing away from the outer one's
+// rules: it can be gone a moment later. True also where it cannot be told.
+template <class Each> bool any_git_dir(int directory, const Each& each) {
   unique_fd at(open_path(directory, ".", O_DIRECTORY));
   struct stat here {
   }, up{};
   for (int levels = 0; levels <= deepest; ++levels) {
-    if (at.get() < 0 || ::fstat(at.get(), &here) != 0 || is_git_dir(at.get()))
-      return levels;
+    if (at.get() < 0 || ::fstat(at.get(), &here) != 0 || (is_git_dir(at.get()) && each(levels)))
+      return true;
     unique_fd above(open_path(at.get(), "..", O_DIRECTORY));
     if (above.get() < 0 || ::fstat(above.get(), &up) != 0)
-      return levels;
+      return true;
     if (inode_of(up) == inode_of(here))
-      return -1;
+      return false;
     at = std::move(above);
   }
-  return deepest + 1;
+  return true;
 }
 
-// Which `git worktree add` writes directly before it is used.
-bool is_work_trees_head(int parent, std::string_view path, std::string_view name) {
-  return name == "HEAD" && levels_to_git_dir(parent) == 2 &&
-         folded(tail(path, 2).substr(0, 10)) == "worktrees/";
-}
-
-} // namespace
-
-bool may_be_state_file(std::string_view path, std::string_view name) {
-  return kind_at_the_top(name) != state_file::none || path.empty() || has_component(path, "refs");
-}
-
-state_file state_file_of(int parent, std::string_view path, std::string_view name) {
-  if (!may_be_state_file(path, name))
-    return state_file::none;
-  const int levels = levels_to_git_dir(parent);
-  if (levels < 0)
-    return state_file::none;
-  if (path.empty() || levels > deepest) // cannot be told: as strict as for a reference
-    return state_file::reference;
+state_file kind_inside(std::string_view path, std::string_view name, int levels) {
   if (levels == 0)
     return kind_at_the_top(name);
   const std::string inside = folded(tail(path, levels));
@@ -109,12 +94,45 @@ state_file state_file_of(int parent, std::string_view path, std::string_view nam
                                                            : state_file::none;
 }
 
-bool holds_state_files(int parent, std::string_view path, std::string_view name) {
-  const bool is_worktrees = folded(name) == "worktrees";
-  if (!is_worktrees && folded(tail(path, 1)) != "worktrees")
+// Which `git worktree add` writes directly before it is used.
+bool is_work_trees_head(int parent, std::string_view path, std::string_view name) {
+  bool is = false;
+  any_git_dir(parent, [&](int levels) {
+    is = is || (levels == 2 && folded(tail(path, 2).substr(0, 10)) == "worktrees/");
     return false;
-  const int levels = levels_to_git_dir(parent);
-  return levels == 0 ? is_worktrees : levels == 1 && !is_worktrees;
+  });
+  return is && name == "HEAD";
+}
+
+} // namespace
+
+bool may_be_state_file(std::string_view path, std::string_view name) {
+  return kind_at_the_top(name) != state_file::none || path.empty() || has_component(path, "refs");
+}
+
+state_file state_file_of(int parent, std::string_view path, std::string_view name) {
+  if (!may_be_state_file(path, name))
+    return state_file::none;
+  auto found = state_file::reference; // the strictest, where it cannot be told
+  const bool is = any_git_dir(parent, [&](int levels) {
+    const auto kind = path.empty() ? state_file::reference : kind_inside(path, name, levels);
+    if (kind != state_file::none)
+      found = kind;
+    return kind != state_file::none;
+  });
+  return is ? found : state_file::none;
+}
+
+bool holds_state_files(int parent, std::string_view path, std::string_view name) {
+  const std::string low = folded(name), above = folded(tail(path, 1));
+  const bool is_refs_of_a_work_tree = low == "refs";
+  if (low != "worktrees" && above != "worktrees" && !is_refs_of_a_work_tree)
+    return false;
+  return any_git_dir(parent, [&](int levels) {
+    return (levels == 0 && low == "worktrees") || (levels == 1 && above == "worktrees") ||
+           (levels == 2 && is_refs_of_a_work_tree &&
+            folded(tail(path, 2).substr(0, 10)) == "worktrees/");
+  });
 }
 
 verdict judge_state(int parent, std::string_view path, std::string_view name, deed what,
@@ -128,10 +146,9 @@ verdict judge_state(int parent, std::string_view path, std::string_view name, de
       if (is_work_trees_head(parent, path, name))
         return verdict::decoy;
       return verdict::stage;
-    case deed::write:
-      return verdict::stage;
     case deed::move_here:
       return verdict::publish;
+    case deed::write: // a copy that is put in place later would be read too early
     case deed::make_other:
     case deed::link_from:
       break;
@@ -191,6 +208,17 @@ int publish_state(state_file kind, int from, const char* name, int directory, co
 
 namespace {
 
+// Whoever has just closed it, and we who handed it over, are counted for a moment longer.
+bool keeps_writers(int fd) {
+  for (int tries = 0; tries < 30; ++tries) {
+    if (!has_writers(fd))
+      return false;
+    const timespec ms{0, 1000000};
+    ::nanosleep(&ms, nullptr);
+  }
+  return true;
+}
+
 int check_one(int directory, const char* name, state_file kind, std::string& refused) {
   std::string text;
   struct stat s {};
@@ -200,7 +228,7 @@ int check_one(int directory, const char* name, state_file kind, std::string& ref
   if (fd.get() < 0 || ::fstat(fd.get(), &s) != 0 || !S_ISREG(s.st_mode) || s.st_nlink != 1 ||
       read_config(directory, name, text, s, most_bytes(kind)) != 0)
     refused = unclear;
-  else if (has_writers(fd.get()))
+  else if (keeps_writers(fd.get()))
     refused = written_meanwhile;
   else if (const char* why = bad_state(kind, text))
     refused = why;
@@ -248,7 +276,7 @@ int check_top(int directory, std::size_t& left, std::string& refused, bool is_gi
       return kind == state_file::none ? 0 : check_one(own, name, kind, refused);
     const unique_fd below(open_path(own, name, O_DIRECTORY | O_NOFOLLOW));
     if (below.get() < 0)
-      return -EACCES;
+      return below.get() == -ENOTDIR ? 0 : -EACCES;
     if (low == "refs")
       return check_references(below.get(), deepest_reference, left, refused);
     return for_each(below.get(), left, [&](int all, const char* one) {

@@ -4,8 +4,12 @@
 //
 //   D/index, HEAD, *_HEAD, MERGE_RR, the same in D/worktrees/NAME, and all below D/refs
 //       by rename: what is renamed is copied, checked, and the copy, which nobody has open,
-//       takes the name; who opens it for writing gets a copy like that of a config
-//       (staged_configs); no second name, no link, and no directory is moved to where they are
+//       takes the name; who makes it by an open gets a copy like that of a config
+//       (staged_configs), and what is there is never opened for writing; no second name, no
+//       link, and no directory is moved to where they are
+//   X.lock of each
+//       is made, opened, moved and replaced under creation_lock only: it is the name under
+//       which a checked copy is made; no second name
 //   D/worktrees/NAME/HEAD, made by an open
 //       is Git's own placeholder, whatever is written to the descriptor
 //

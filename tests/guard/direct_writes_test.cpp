@@ -146,21 +146,21 @@ TEST_F(GuardDirectWrites, RepositoriesAreCopied) {
     EXPECT_EQ(text(name), text()) << name;
 }
 
-TEST_F(GuardDirectWrites, SixteenAtATime) {
+TEST_F(GuardDirectWrites, ThirtyTwoAtATime) {
   const auto out = run(R"sh(perl -MFcntl -e '
-    for my $i (1 .. 17) {
+    for my $i (1 .. 33) {
       if (sysopen(my $f, "repo/.git/config", O_WRONLY | O_APPEND)) { push @kept, $f }
       else { print "$i: $!\n" }
     }')sh");
-  EXPECT_THAT(out.output, HasSubstr("17: Permission denied\n"));
-  EXPECT_THAT(out.output, Not(HasSubstr("16: ")));
+  EXPECT_THAT(out.output, HasSubstr("33: Permission denied\n"));
+  EXPECT_THAT(out.output, Not(HasSubstr("32: ")));
   EXPECT_THAT(out.refusals, HasSubstr("only through its lock file"));
   EXPECT_EQ(text(), before);
 }
 
 TEST_F(GuardDirectWrites, WhatIsRefusedLeavesNoEmptyFile) {
   const auto out = run(R"sh(mkdir new new/.git new/.git/objects new/.git/refs; perl -MFcntl -e '
-    for (1 .. 16) { sysopen(my $f, "repo/.git/config", O_WRONLY | O_APPEND); push @kept, $f }
+    for (1 .. 32) { sysopen(my $f, "repo/.git/config", O_WRONLY | O_APPEND); push @kept, $f }
     sysopen(my $f, "new/.git/config", O_WRONLY | O_CREAT) or print "new: $!\n"')sh");
   EXPECT_THAT(out.output, HasSubstr("new: Permission denied\n"));
   EXPECT_FALSE(fs::exists(w.path() / "new/.git/config"));
@@ -170,4 +170,22 @@ TEST_F(GuardDirectWrites, TheFilesOwnPermissionsCount) {
   EXPECT_THAT(run("chmod 400 repo/.git/config; u me >> repo/.git/config; true").output,
               HasSubstr("Permission denied"));
   EXPECT_EQ(text(), before);
+}
+
+// One after the other, each is put in place before there are too many; nobody waits in vain for
+// who has closed a file already.
+TEST_F(GuardDirectWrites, ManyReferencesAndStateThatWasJustWritten) {
+  run(R"sh(cd repo; for i in $(seq 300); do git update-ref refs/heads/b$i HEAD; done; cd ..
+    cp -r repo one & tar cf - repo | (mkdir two; tar xf - -C two) & cp -a repo three & wait)sh");
+  for (const char* copy : {"one", "two/repo", "three"})
+    for (int i = 1; i <= 300; ++i)
+      EXPECT_EQ(text((std::string(copy) + "/.git/refs/heads/b" + std::to_string(i)).c_str()),
+                text("repo/.git/refs/heads/b1"))
+          << copy << " " << i;
+  const auto out = run(R"sh(perl -e '
+    for my $i (1 .. 60) {
+      mkdir "m$i"; mkdir "m$i/refs"; open my $f, ">", "m$i/HEAD"; print $f "ref: refs/heads/x\n"; close $f;
+      mkdir "m$i/objects" or print "$i: $!\n" }')sh");
+  EXPECT_EQ(out.refusals, "");
+  EXPECT_EQ(out.output, "finished: 0\n");
 }

@@ -217,7 +217,8 @@ std::string workspace::planted() const {
         inside.erase(0, inside.find('/', 10) + 1);
       if (e.is_regular_file() && e.path().extension() != ".lock" &&
           (inside == "index" || inside.rfind("sharedindex.", 0) == 0 || inside == "HEAD" ||
-           inside == "MERGE_RR" || inside.rfind("refs/", 0) == 0) &&
+           inside == "MERGE_RR" || inside == "BISECT_EXPECTED_REV" ||
+           inside.rfind("refs/", 0) == 0) &&
           test::read_file(e.path()).find("/planted") != std::string::npos)
         found(e.path());
       if (e.is_symlink() ? fs::read_symlink(e.path()) != "testing"

@@ -115,6 +115,34 @@ void add_git_state_attacks(std::vector<attack>& list) {
     write_file("repo/.git/x/y/HEAD", outside);
     ::rename("repo/.git/x", "repo/.git/worktrees");
   });
+  // A Git directory within takes nothing away from the one around it.
+  add("index-with-a-git-directory-above", [](auto&) {
+    shell("git -C repo worktree add -q ../tree");
+    ::mkdir("repo/.git/worktrees/objects", 0755);
+    ::mkdir("repo/.git/worktrees/refs", 0755);
+    by_lock("repo/.git/worktrees/tree/index", forged_index());
+    ::rmdir("repo/.git/worktrees/objects");
+    ::rmdir("repo/.git/worktrees/refs");
+  });
+  add("reference-with-a-git-directory-above", [](auto&) {
+    ::mkdir("repo/.git/refs/objects", 0755);
+    ::mkdir("repo/.git/refs/refs", 0755);
+    write_file("repo/.git/refs/heads/x", outside);
+    ::rmdir("repo/.git/refs/objects");
+    ::rmdir("repo/.git/refs/refs");
+  });
+  add("references-of-a-work-tree-moved-in", [](auto&) {
+    shell("git -C repo worktree add -q ../tree");
+    ::mkdir("r", 0755);
+    write_file("r/x", outside);
+    ::rename("r", "repo/.git/worktrees/tree/refs");
+  });
+  add("expected-revision", [](auto&) { write_file("repo/.git/BISECT_EXPECTED_REV", outside); });
+  add("index-lock-by-link", [](auto&) {
+    write_file("i", forged_index());
+    ::link("i", "repo/.git/index.lock");
+    ::rename("repo/.git/index.lock", "repo/.git/index");
+  });
   add("reference-by-lock", [](auto&) { by_lock("repo/.git/refs/heads/x", outside); });
   add("reference-written", [](auto&) { write_file("repo/.git/refs/heads/x", outside); });
   add("reference-called-config", [](auto&) { write_file("repo/.git/refs/heads/config", outside); });

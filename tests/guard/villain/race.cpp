@@ -146,6 +146,23 @@ void make_and_remove_refs() { // nobody else removes them
     look_into("q/config");
   ::rmdir("q/refs");
 }
+// Something else under the lock's name while the copy is made there.
+void publish_reference() {
+  write_file("repo/.git/refs/heads/r.lock", std::string(40, 'a') + "\n");
+  ::rename("repo/.git/refs/heads/r.lock", "repo/.git/refs/heads/r");
+}
+void take_reference() {
+  write_file("repo/.git/bad", "ref: refs/heads/../../fsmonitor\n");
+  ::rename("repo/.git/bad", "repo/.git/refs/heads/r.lock");
+  ::unlink("repo/.git/second");
+  ::link("repo/.git/refs/heads/r.lock", "repo/.git/second");
+  struct stat a {
+  }, b{};
+  if (::lstat("repo/.git/second", &a) == 0 && ::lstat("repo/.git/refs/heads/r", &b) == 0 &&
+      a.st_ino == b.st_ino)
+    won("repo/.git/refs/heads/r");
+  look_into("repo/.git/refs/heads/r");
+}
 void publish_git() {
   const int fd = ::open("repo/.git/config.lock", O_RDWR | O_CREAT | O_EXCL, 0644);
   if (fd >= 0) {
@@ -226,6 +243,11 @@ int race(int seconds, int only) {
         start<make_objects>();
         start<make_refs>();
         start<make_and_remove_refs>();
+      },
+      [] {
+        start<publish_reference>();
+        start<publish_reference>();
+        start<take_reference>();
       },
       [] {
         start<publish_git>();
