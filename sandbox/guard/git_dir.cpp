@@ -2,12 +2,12 @@
 
 #include "ipc/unique_fd.hpp"
 #include "sandbox/guard/config_file.hpp"
+#include "sandbox/guard/entries.hpp"
 #include "sandbox/guard/git_keys.hpp"
 #include "sandbox/guard/rules.hpp"
 #include "sandbox/guard/state_file.hpp"
 
 #include <algorithm>
-#include <dirent.h>
 #include <sys/statfs.h>
 #include <sys/statvfs.h>
 
@@ -209,66 +209,31 @@ namespace {
 
 // 0, or -EACCES when there is more than samples in it (or it is not a directory of its own).
 int check_empty(int directory, const char* which) {
-  unique_fd fd(::openat(directory, which, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-  if (!fd)
-    return errno == ENOENT ? 0 : -EACCES;
-  DIR* list = ::fdopendir(fd.get());
-  if (!list)
-    return -EACCES;
-  fd.release();
-  int e = 0;
-  errno = 0;
-  while (const dirent* entry = ::readdir(list)) {
-    const std::string_view name = entry->d_name;
-    if (name != "." && name != ".." && !is_sample(name))
-      e = -EACCES;
-    errno = 0;
-  }
-  if (errno != 0)
-    e = -EACCES;
-  ::closedir(list);
-  return e;
+  const unique_fd fd(open_path(directory, which, O_DIRECTORY | O_NOFOLLOW));
+  if (fd.get() < 0)
+    return fd.get() == -ENOENT ? 0 : -EACCES;
+  std::size_t left = entries_at_most;
+  return for_each_entry(fd.get(), left,
+                        [](int, const char* name) { return is_sample(name) ? 0 : -EACCES; });
 }
-
-} // namespace
-
-namespace {
 
 // 0, or -EACCES when something in D is neither a file nor a directory nor the link that Git tries.
 int check_only_plain(int directory, int levels, std::size_t& left) {
-  unique_fd fd(::openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  DIR* list = fd ? ::fdopendir(fd.get()) : nullptr;
-  if (!list)
-    return -EACCES;
-  const int own = fd.release();
-  int e = 0;
-  while (e == 0) {
-    errno = 0;
-    const dirent* entry = ::readdir(list);
-    if (!entry) {
-      e = errno != 0 ? -EACCES : 0;
-      break;
-    }
-    const std::string_view name = entry->d_name;
+  return for_each_entry(directory, left, [&](int own, const char* name) {
     struct stat s {};
-    if (name == "." || name == "..")
-      continue;
-    if (left-- == 0 || ::fstatat(own, entry->d_name, &s, AT_SYMLINK_NOFOLLOW) != 0) {
-      e = -EACCES;
-    } else if (S_ISDIR(s.st_mode)) {
-      const unique_fd below(open_path(own, entry->d_name, O_DIRECTORY | O_NOFOLLOW));
-      e = below.get() < 0 || levels == 0 ? -EACCES
-                                         : check_only_plain(below.get(), levels - 1, left);
-    } else if (S_ISLNK(s.st_mode)) {
-      char target[16]; // no more: this calls itself, on a small stack
-      const auto n = ::readlinkat(own, entry->d_name, target, sizeof target);
-      e = n > 0 && is_trial_link({target, static_cast<std::size_t>(n)}) ? 0 : -EACCES;
-    } else if (!S_ISREG(s.st_mode)) {
-      e = -EACCES;
+    if (::fstatat(own, name, &s, AT_SYMLINK_NOFOLLOW) != 0)
+      return -EACCES;
+    if (S_ISREG(s.st_mode))
+      return 0;
+    if (S_ISDIR(s.st_mode)) {
+      const unique_fd below(open_path(own, name, O_DIRECTORY | O_NOFOLLOW));
+      return below.get() < 0 || levels == 0 ? -EACCES
+                                            : check_only_plain(below.get(), levels - 1, left);
     }
-  }
-  ::closedir(list);
-  return e;
+    char target[16]; // no more: this calls itself, on a small stack
+    const auto n = S_ISLNK(s.st_mode) ? ::readlinkat(own, name, target, sizeof target) : -1;
+    return n > 0 && is_trial_link({target, static_cast<std::size_t>(n)}) ? 0 : -EACCES;
+  });
 }
 
 } // namespace

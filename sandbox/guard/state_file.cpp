@@ -2,13 +2,13 @@
 
 #include "ipc/unique_fd.hpp"
 #include "sandbox/guard/config_file.hpp"
+#include "sandbox/guard/entries.hpp"
 #include "sandbox/guard/git_index.hpp"
 #include "sandbox/guard/git_state.hpp"
 #include "sandbox/guard/rules.hpp"
 
 #include <cstring>
 #include <ctime>
-#include <dirent.h>
 #include <sys/stat.h>
 
 namespace piorch::sandbox::guard {
@@ -235,31 +235,8 @@ int check_one(int directory, const char* name, state_file kind, std::string& ref
   return refused.empty() ? 0 : -EACCES;
 }
 
-template <class Each> int for_each(int directory, std::size_t& left, const Each& each) {
-  unique_fd fd(::openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  DIR* list = fd ? ::fdopendir(fd.get()) : nullptr;
-  if (!list)
-    return -EACCES;
-  const int own = fd.release();
-  int e = 0;
-  while (e == 0) {
-    errno = 0;
-    const dirent* entry = ::readdir(list);
-    if (!entry) {
-      e = errno != 0 ? -EACCES : 0;
-      break;
-    }
-    const std::string_view name = entry->d_name;
-    if (name == "." || name == "..")
-      continue;
-    e = left-- == 0 ? -EACCES : each(own, entry->d_name);
-  }
-  ::closedir(list);
-  return e;
-}
-
 int check_references(int directory, int levels, std::size_t& left, std::string& refused) {
-  return for_each(directory, left, [&](int own, const char* name) {
+  return for_each_entry(directory, left, [&](int own, const char* name) {
     const unique_fd below(open_path(own, name, O_DIRECTORY | O_NOFOLLOW));
     if (below.get() >= 0)
       return levels == 0 ? -EACCES : check_references(below.get(), levels - 1, left, refused);
@@ -268,7 +245,7 @@ int check_references(int directory, int levels, std::size_t& left, std::string& 
 }
 
 int check_top(int directory, std::size_t& left, std::string& refused, bool is_git_dir) {
-  return for_each(directory, left, [&](int own, const char* name) {
+  return for_each_entry(directory, left, [&](int own, const char* name) {
     const std::string low = folded(name);
     const bool goes_in = low == "refs" || (is_git_dir && low == "worktrees");
     const auto kind = kind_at_the_top(name);
@@ -279,7 +256,7 @@ int check_top(int directory, std::size_t& left, std::string& refused, bool is_gi
       return below.get() == -ENOTDIR ? 0 : -EACCES;
     if (low == "refs")
       return check_references(below.get(), deepest_reference, left, refused);
-    return for_each(below.get(), left, [&](int all, const char* one) {
+    return for_each_entry(below.get(), left, [&](int all, const char* one) {
       const unique_fd tree(open_path(all, one, O_DIRECTORY | O_NOFOLLOW));
       return tree.get() < 0 ? -EACCES : check_top(tree.get(), left, refused, false);
     });
