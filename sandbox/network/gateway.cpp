@@ -103,7 +103,8 @@ result<done> gateway::listen(ipc::unique_fd fd, kind what, std::uint16_t port) {
   a->socket.assign(address.ss_family == AF_INET ? tcp::v4() : tcp::v6(), fd.get(), ec);
   if (ec)
     return error{failure::fault, "a proxy's listening socket: " + ec.message()};
-  (void)fd.release(); // Asio's now
+  (void)fd.release();                            // Asio's now
+  a->socket.set_option(tcp::no_delay(true), ec); // what is accepted has it from here; only speed
   a->accept();
   acceptors_.push_back(std::move(a));
   return done{};

@@ -17,7 +17,6 @@ public:
       : connection(std::move(shared)), client_(std::move(client)), port_(port) {}
 
   void start() {
-    no_delay(client_);
     shared_->report("localhost", port_, true, source::local_port);
     // The dialer holds us until it is done.
     dialling_ = std::make_shared<dialer>(

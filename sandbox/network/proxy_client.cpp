@@ -51,11 +51,7 @@ void start_tunnel(std::shared_ptr<core> shared, asio::ip::tcp::socket client,
 }
 
 proxy_client::proxy_client(std::shared_ptr<core> shared, socket client)
-    : connection(std::move(shared)), client_(std::move(client)), clock_(shared_->io) {
-  error_code ignored;
-  client_.native_non_blocking(true, ignored);
-  no_delay(client_);
-}
+    : connection(std::move(shared)), client_(std::move(client)), clock_(shared_->io) {}
 
 void proxy_client::abort() {
   if (dead_)
@@ -74,6 +70,8 @@ void proxy_client::abort() {
 void proxy_client::read_more(std::size_t most) {
   if (reading_ || dead_ || most == 0)
     return;
+  if (std::exchange(fresh_, false))
+    return take(most); // who connects to a proxy has mostly written already
   reading_ = true;
   client_.async_wait(socket::wait_read,
                      [self = shared_from_this(), most, epoch = read_epoch_](error_code ec) {
@@ -81,21 +79,26 @@ void proxy_client::read_more(std::size_t most) {
                          return;
                        self->reading_ = false;
                        if (ec)
-                         return self->on_client_end(true);
-                       auto& buffer = self->shared_->relays->buffer;
-                       const auto n = ::recv(self->client_.native_handle(), buffer.data(),
-                                             std::min(most, buffer.size()), MSG_DONTWAIT);
-                       if (n > 0) {
-                         self->in_.append(buffer.data(), static_cast<std::size_t>(n));
-                         self->on_bytes();
-                       } else if (n == 0) {
-                         self->on_client_end(false);
-                       } else if (errno == EAGAIN || errno == EINTR) {
-                         self->read_more(most);
-                       } else {
                          self->on_client_end(true);
-                       }
+                       else
+                         self->take(most);
                      });
+}
+
+void proxy_client::take(std::size_t most) {
+  auto& buffer = shared_->relays->buffer;
+  const auto n =
+      ::recv(client_.native_handle(), buffer.data(), std::min(most, buffer.size()), MSG_DONTWAIT);
+  if (n > 0) {
+    in_.append(buffer.data(), static_cast<std::size_t>(n));
+    on_bytes();
+  } else if (n == 0) {
+    on_client_end(false);
+  } else if (errno == EAGAIN || errno == EINTR) {
+    read_more(most);
+  } else {
+    on_client_end(true);
+  }
 }
 
 void proxy_client::stop_reading() {
@@ -135,7 +138,13 @@ void proxy_client::tunnel(socket server, std::string greeting) {
 }
 
 void proxy_client::send(std::string bytes, std::function<void()> then) {
+  const auto n =
+      ::send(client_.native_handle(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+  if (n == static_cast<ssize_t>(bytes.size()))
+    return then();
   auto held = std::make_shared<std::string>(std::move(bytes));
+  if (n > 0)
+    held->erase(0, static_cast<std::size_t>(n));
   asio::async_write(
       client_, asio::buffer(*held),
       [self = shared_from_this(), held, then = std::move(then)](error_code ec, std::size_t) {

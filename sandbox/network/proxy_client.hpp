@@ -48,12 +48,14 @@ protected:
   bool dead_ = false;
 
 private:
+  void take(std::size_t most_bytes);
   void drain(std::size_t left);
 
   boost::asio::steady_timer clock_;
   std::shared_ptr<passage> passage_;
   std::uint64_t read_epoch_ = 0;
   bool reading_ = false;
+  bool fresh_ = true; // nothing was tried to be read yet
 };
 
 // Two connected sockets as one connection of the gateway.

@@ -43,6 +43,8 @@ relay::~relay() {
 }
 
 void relay::start() {
+  if (!take_along(down_))
+    return abort();
   pump(down_);
   if (!closed_)
     pump(up_);
@@ -113,6 +115,21 @@ void relay::wait_to_read(way& w) {
     if (!self->closed_) // an error shows at the next read
       self->pump(w);
   });
+}
+
+// What the server has said already goes with the proxy's own words: one portion instead of two.
+bool relay::take_along(way& w) {
+  if (w.held.empty())
+    return true;
+  auto& buffer = shared_->buffer;
+  const auto n = ::recv(w.from.native_handle(), buffer.data(), buffer.size(), MSG_DONTWAIT);
+  if (n < 0) // a reset is told once: the next read would see an end
+    return would_block(errno) || errno == EINTR;
+  w.read_end = n == 0;
+  w.last = static_cast<std::size_t>(n);
+  w.held.append(buffer.data(), w.last);
+  w.size = w.held.size();
+  return true;
 }
 
 void relay::wait_to_write(way& w) {

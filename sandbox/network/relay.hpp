@@ -64,6 +64,7 @@ private:
   };
   enum class progress { moved, wait_to_read, wait_to_write, ended, failed };
 
+  bool take_along(way& w);
   void pump(way& w);
   progress step(way& w);
   progress read(way& w);
