@@ -101,15 +101,18 @@ peer through_connect(std::uint16_t proxy, std::uint16_t port, const std::string&
   const auto to = "www.example.org:" + std::to_string(port);
   p.send("CONNECT " + to + " HTTP/1.1\r\nHost: " + to + "\r\n" +
          (login.empty() ? "" : "Proxy-Authorization: Basic " + base64(login) + "\r\n") + "\r\n");
-  std::string head;
-  while (head.size() < 4 || head.compare(head.size() - 4, 4, "\r\n\r\n") != 0) {
-    const auto more = p.exactly(1);
-    if (more.empty())
-      throw std::runtime_error("refused: " + head);
-    head += more;
+  char head[1024];
+  std::size_t end = 0;
+  for (ssize_t n = 0; end == 0;) { // the server's first bytes may follow at once: only looked at
+    n = ::recv(p.fd(), head, sizeof head, MSG_PEEK);
+    if (n <= 0)
+      throw std::runtime_error("no answer to CONNECT");
+    const auto found = std::string_view(head, static_cast<std::size_t>(n)).find("\r\n\r\n");
+    end = found == std::string_view::npos ? 0 : found + 4;
   }
-  if (head.compare(9, 3, "200") != 0)
-    throw std::runtime_error("refused: " + head);
+  const auto answer = p.exactly(end);
+  if (answer.compare(9, 3, "200") != 0)
+    throw std::runtime_error("refused: " + answer);
   return p;
 }
 
