@@ -72,6 +72,15 @@ public:
   finder(std::string work_tree, std::string home)
       : work_tree_(std::move(work_tree)), home_(std::move(home)) {}
 
+  // `linked`: the settings are a repository's, which count in its linked work trees.
+  void read_settings(const std::string& file, bool linked) {
+    linked_ = linked;
+    read(file);
+  }
+
+  git_programs found() { return std::move(out_); }
+
+private:
   void read(const std::string& file, unsigned depth = 0) {
     const auto real = canonical(file);
     if (!real || depth > include_depth || ++files_ > files_at_most)
@@ -91,9 +100,6 @@ public:
     }
   }
 
-  std::vector<protected_path> found() { return std::move(out_); }
-
-private:
   std::string absolute(const std::string& path, const std::string& base) const {
     if (path == "~" || path.rfind("~/", 0) == 0)
       return normalized(home_ + path.substr(1));
@@ -105,6 +111,7 @@ private:
       return;
     if (e.key == "hookspath" || e.key == "templatedir") {
       std::string path = absolute(e.value, work_tree_);
+      add_in_trees(e.value, path, e);
       // husky's own directory holds only what calls the hooks beside it.
       if (path.size() > 2 && path.compare(path.size() - 2, 2, "/_") == 0)
         path = parent_of(path);
@@ -119,8 +126,10 @@ private:
       for (const std::string& name : names)
         for (const std::string& place : places)
           if (const std::string path = absolute(name, place);
-              is_program(word, name == names.front()) || is_script(word, path, interpreted))
+              is_program(word, name == names.front()) || is_script(word, path, interpreted)) {
             add(path, e);
+            add_in_trees(name, path, e);
+          }
       interpreted = interpreted || is_interpreter(word.text);
     }
   }
@@ -154,34 +163,53 @@ private:
             (st->st_mode & (S_IXUSR | S_IXGRP | S_IXOTH)) != 0);
   }
 
+  static std::string reason(const config_entry& e) {
+    return "the host's Git runs or reads it (" + e.name() + ")";
+  }
+
   void add(const std::string& path, const config_entry& e) {
     if (is_within(work_tree_, path))
       return; // the whole project cannot be protected from work on it
-    const std::string reason = "the host's Git runs or reads it (" + e.name() + ")";
-    out_.push_back({path, reason, exists(path)});
+    out_.here.push_back({path, reason(e), exists(path)});
     if (const auto real = canonical(path); real && *real != path && !is_within(work_tree_, *real))
-      out_.push_back({*real, reason, true});
+      out_.here.push_back({*real, reason(e), true});
+  }
+
+  // What `name` is here as `path`.
+  void add_in_trees(const std::string& name, const std::string& path, const config_entry& e) {
+    if (name.empty() || name[0] == '/' || name[0] == '~' || path == work_tree_)
+      return;
+    // Above the tree it can be anything: "".
+    const bool inside = is_within(path, work_tree_);
+    tree_program p{inside ? relative_to(path, work_tree_) : std::string(), linked_, reason(e)};
+    if (p.path == ".git" || p.path.rfind(".git/", 0) == 0)
+      return; // the guard knows Git directories
+    const auto same = [&](const tree_program& q) {
+      return q.path == p.path && q.linked == p.linked;
+    };
+    if (std::none_of(out_.in_trees.begin(), out_.in_trees.end(), same))
+      out_.in_trees.push_back(std::move(p));
   }
 
   const std::string work_tree_, home_;
   std::size_t files_ = 0;
-  std::vector<protected_path> out_;
+  bool linked_ = false;
+  git_programs out_;
 };
 
 } // namespace
 
-std::vector<protected_path> protect_git_programs(const std::string& work_tree,
-                                                 const git_layout& git,
-                                                 const std::vector<std::string>& homes) {
+git_programs find_git_programs(const std::string& work_tree, const git_layout& git,
+                               const std::vector<std::string>& homes) {
   finder f(work_tree, homes.empty() ? std::string() : homes.front());
   if (!git.git_dir.empty() && is_repository(git.common_dir)) {
-    f.read(join(git.common_dir, "config"));
-    f.read(join(git.git_dir, "config.worktree"));
+    f.read_settings(join(git.common_dir, "config"), true);
+    f.read_settings(join(git.git_dir, "config.worktree"), true);
   }
-  f.read("/etc/gitconfig");
+  f.read_settings("/etc/gitconfig", false);
   for (const std::string& home : homes)
     for (const char* name : {".gitconfig", ".config/git/config"})
-      f.read(join(home, name));
+      f.read_settings(join(home, name), false);
   return f.found();
 }
 

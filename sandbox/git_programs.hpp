@@ -4,17 +4,24 @@
 #pragma once
 
 #include "sandbox/git_layout.hpp"
+#include "sandbox/policy.hpp"
 
 #include <string>
 #include <vector>
 
 namespace piorch::sandbox {
 
-// Absolute paths, present or not; some may lie outside of the work tree. What a program
-// named there runs or reads itself is not followed, except for husky's.
-// `homes`: for ~ and for the user's own settings.
-std::vector<protected_path> protect_git_programs(const std::string& work_tree,
-                                                 const git_layout& git,
-                                                 const std::vector<std::string>& homes);
+struct git_programs {
+  // Absolute paths, present or not; some may lie outside of the work tree. What a program
+  // named there runs or reads itself is not followed, except for husky's.
+  std::vector<protected_path> here;
+  // The same in other work trees, for what is named by a relative path.
+  std::vector<tree_program> in_trees;
+};
+
+// `homes`: for ~ and for the user's own settings, which are all that counts where no Git directory
+// is.
+git_programs find_git_programs(const std::string& work_tree, const git_layout& git,
+                               const std::vector<std::string>& homes);
 
 } // namespace piorch::sandbox

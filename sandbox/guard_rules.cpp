@@ -53,6 +53,9 @@ std::vector<guarded_name> guarded_names(const policy& p, const std::vector<std::
     if (r.what == access::pin && r.path != dot_git && stay.count(r.path) == 0)
       add(init::guard_kind::directory, r.path);
   add(is_file ? init::guard_kind::absent : init::guard_kind::directory, dot_git);
+  for (const tree_program& one : p.tree_programs)
+    out.push_back({one.linked ? init::guard_kind::in_linked_trees : init::guard_kind::in_trees,
+                   join(p.workspace, one.path), p.workspace.size()});
   return out;
 }
 

@@ -110,6 +110,10 @@ enum class guard_kind : std::uint32_t {
   directory,  // only a directory, made by mkdir and never renamed (a work tree's .git)
   kept,       // not written, moved or replaced; may be removed (a linked work tree's .git)
   plain,      // only directories and regular files come into being below it
+  // The path behind the base is relative to the top of any work tree: it and .git never come
+  // together.
+  in_trees,
+  in_linked_trees, // only where .git is a file
 };
 
 struct guard_record {

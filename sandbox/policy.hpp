@@ -39,11 +39,19 @@ struct rule {
   bool plain = false;
 };
 
+// What the host's Git would run or read in every work tree of a repository.
+struct tree_program {
+  std::string path;    // relative to the top of the tree; "" for what would lie above it
+  bool linked = false; // a repository's own setting: only in trees whose .git is a file
+  std::string reason;  // for people
+};
+
 struct policy {
   std::string workspace; // canonical
   std::string temp_dir;  // the host's; the private one is made below it (scratch_parent)
   // In the order in which they apply: a later entry decides over an earlier one.
   std::vector<rule> rules;
+  std::vector<tree_program> tree_programs; // the create guard keeps them out of work trees
   config::settings settings; // network, limits and the rest, as far as the sandbox needs them
 };
 

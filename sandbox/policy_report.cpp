@@ -196,6 +196,14 @@ private:
       for (const auto& [reason, names] : absent)
         page_.list(config::printable(reason), names);
     }
+    if (!r_.rules.tree_programs.empty()) {
+      std::vector<page::row> rows;
+      for (const tree_program& one : r_.rules.tree_programs)
+        rows.push_back({one.path.empty() ? "anything above them" : shown(one.path),
+                        config::printable(one.reason)});
+      page_.group("cannot be created in other work trees either");
+      page_.table(rows);
+    }
     page_.group("Git directories, wherever they are made");
     page_.list("refused", {"hooks", "settings through which the host's Git runs programs"});
     if (no_repository)
@@ -296,6 +304,14 @@ std::string policy_json(const policy_report& r) {
     entry["present"] = one.present;
     entry["enforcedBy"] = enforced_by(one, r.guarded);
     out["rules"].push_back(std::move(entry));
+  }
+  out["workTreePrograms"] = ordered_json::array();
+  for (const tree_program& one : r.rules.tree_programs) {
+    ordered_json entry;
+    add_path(entry, "path", one.path);
+    entry["reason"] = one.reason;
+    entry["onlyLinked"] = one.linked;
+    out["workTreePrograms"].push_back(std::move(entry));
   }
   out["createGuard"] = r.guarded;
   out["createGuardMode"] = !r.guarded              ? ordered_json(nullptr)

@@ -121,12 +121,19 @@ void protect_git(protector& out, const policy& p, const std::string& work_tree,
   }
 }
 
-// What the host's Git runs from the work tree by settings that were there before.
-void protect_programs(protector& out, const policy& p, const std::string& work_tree,
+// What the host's Git runs from the work tree, and from others, by settings that were there before.
+void protect_programs(protector& out, policy& p, const std::string& work_tree,
                       const git_layout& git, const std::vector<std::string>& homes) {
+  const git_programs programs = find_git_programs(work_tree, git, homes);
+  for (const tree_program& one : programs.in_trees)
+    if (std::none_of(p.tree_programs.begin(), p.tree_programs.end(),
+                     [&](const tree_program& known) {
+                       return known.path == one.path && known.linked == one.linked;
+                     }))
+      p.tree_programs.push_back(one);
   if (git.kind == git_layout::kind_type::none)
     return;
-  for (const protected_path& found : protect_git_programs(work_tree, git, homes)) {
+  for (const protected_path& found : programs.here) {
     if (is_within(found.path, p.workspace) && found.path != p.workspace)
       out.add(p.workspace, {relative_to(found.path, p.workspace), found.reason, found.present});
     out.follow(found.path, found.reason);

@@ -8,6 +8,7 @@
 #include "sandbox/guard/state_file.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <sys/statfs.h>
 #include <sys/statvfs.h>
 
@@ -96,6 +97,8 @@ verdict refuse(const char* rule, const char*& why) {
   return verdict::refuse;
 }
 
+verdict judge_name(int parent, git_name is, deed what, const char*& why);
+
 } // namespace
 
 git_name git_name_of(std::string_view name) {
@@ -139,6 +142,12 @@ verdict judge(int parent, std::string_view path, std::string_view name, deed wha
     return refuse(in_hooks, why);
   if (what != deed::move_away && is_remotes_dir(parent, path))
     return refuse(in_remotes, why);
+  if (what == deed::move_here && holds_state_files(parent, path, name))
+    return refuse(only_harmless_state, why);
+  const git_name is = git_name_of(name);
+  // Below `refs` too it makes a Git directory, which could be moved out.
+  if (what == deed::make_directory && (is == git_name::objects || is == git_name::refs))
+    return verdict::convert;
   constexpr std::string_view locked = ".lock";
   const bool is_lock =
       name.size() > locked.size() && name.substr(name.size() - locked.size()) == locked;
@@ -147,11 +156,18 @@ verdict judge(int parent, std::string_view path, std::string_view name, deed wha
     return what == deed::link_from || what == deed::make_other ? refuse(only_harmless_state, why)
            : what == deed::make_directory                      ? verdict::allow
                                                                : verdict::lock;
-  if (state_file_of(parent, path, name) != state_file::none)
-    return judge_state(parent, path, name, what, why);
-  if (what == deed::move_here && holds_state_files(parent, path, name))
-    return refuse(only_harmless_state, why);
-  const git_name is = git_name_of(name);
+  if (state_file_of(parent, path, name) != state_file::none) {
+    const bool completes = (is == git_name::objects || is == git_name::refs) &&
+                           what != deed::move_away && has_the_other(parent, name);
+    return completes ? refuse(only_harmless_state, why)
+                     : judge_state(parent, path, name, what, why);
+  }
+  return judge_name(parent, is, what, why);
+}
+
+namespace {
+
+verdict judge_name(int parent, git_name is, deed what, const char*& why) {
   switch (is) {
     case git_name::none:
       return verdict::allow;
@@ -190,6 +206,8 @@ verdict judge(int parent, std::string_view path, std::string_view name, deed wha
   }
   return refuse("unknown name", why);
 }
+
+} // namespace
 
 int make_decoy(int parent, const std::string& name, int flags, mode_t mode) {
   // What `git worktree add` writes, and replaces at once, is the id of nothing.
@@ -232,7 +250,7 @@ int check_only_plain(int directory, int levels, std::size_t& left) {
     }
     char target[16]; // no more: this calls itself, on a small stack
     const auto n = S_ISLNK(s.st_mode) ? ::readlinkat(own, name, target, sizeof target) : -1;
-    return n > 0 && is_trial_link({target, static_cast<std::size_t>(n)}) ? 0 : -EACCES;
+    return n > 0 && is_trial_link(name, {target, static_cast<std::size_t>(n)}) ? 0 : -EACCES;
   });
 }
 
@@ -324,7 +342,11 @@ bool is_in_git_dir(int directory, std::string_view path) {
   return true;
 }
 
-bool is_trial_link(std::string_view target) { return target == "testing"; }
+bool is_trial_link(std::string_view name, std::string_view target) {
+  return target == "testing" && name.size() == 7 && name[0] == 't' &&
+         std::all_of(name.begin(), name.end(),
+                     [](unsigned char c) { return std::isalnum(c) != 0; });
+}
 
 bool is_dot_git(std::string_view name) { return name.size() == 4 && folded(name) == ".git"; }
 

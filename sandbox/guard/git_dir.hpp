@@ -94,8 +94,9 @@ bool is_below_dot_git(std::string_view path); // by its name alone
 bool is_in_git_dir(int directory, std::string_view path);
 
 // The one link that may be there: Git makes tXXXXXX to find out whether there are links. A link to
-// `config` or to a hook would be written through as one that leads out.
-bool is_trial_link(std::string_view target);
+// `config` or to a hook would be written through as one that leads out, and one called `refs` would
+// have another place for what is checked there.
+bool is_trial_link(std::string_view name, std::string_view target);
 
 // Creates parent/`name` (commondir, a work tree's HEAD) with the only text it may have and returns
 // a descriptor of a nameless file opened with `flags` for the caller to write to; -errno.

@@ -188,15 +188,21 @@ int operations::open_magic(place& at, int flags) {
     return -errno;
   if (S_ISDIR(s.st_mode))
     return -EISDIR;
-  if (const int e = writes(flags) ? may_write_magic(at, pinned.get()) : 0; e < 0)
-    return e;
-  if (const int e = check_fifo(pinned.get(), flags); e < 0)
-    return e;
-  if (S_ISFIFO(s.st_mode) && !(flags & O_NONBLOCK))
+  if (S_ISFIFO(s.st_mode) && !(flags & O_NONBLOCK)) {
+    if (const int e = check_fifo(pinned.get(), flags); e < 0)
+      return e;
     return open_in_own_thread(c_, pinned.release(), open_flags, close_on_exec);
+  }
   char name[40];
   std::snprintf(name, sizeof name, "self/fd/%d", pinned.get());
-  return hand_over_or_fail(::openat(s_.proc, name, open_flags), close_on_exec);
+  ::pthread_rwlock_rdlock(&s_.deeds); // what is checked in a directory stays as it is then
+  int fd = writes(flags) ? may_write_magic(at, pinned.get()) : 0;
+  if (fd == 0)
+    fd = check_fifo(pinned.get(), flags);
+  if (fd == 0)
+    fd = status(::openat(s_.proc, name, open_flags));
+  ::pthread_rwlock_unlock(&s_.deeds);
+  return fd < 0 ? fd : hand_over(fd, close_on_exec);
 }
 
 int operations::hand_over_or_fail(int fd, bool close_on_exec) {
@@ -244,14 +250,16 @@ int operations::truncate(const char* path, off_t length) {
       return -ENOTDIR;
     if (!S_ISREG(s.st_mode))
       return -EINVAL;
-    if (const int e = at.magic ? may_write_magic(at, pinned.get()) : may_write(pinned.get()); e < 0)
-      return e;
     char name[40];
     std::snprintf(name, sizeof name, "self/fd/%d", pinned.get());
-    unique_fd fd(::openat(s_.proc, name, O_WRONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY));
-    if (!fd)
-      return -errno;
-    return ::ftruncate(fd.get(), length) == 0 ? 0 : -errno;
+    ::pthread_rwlock_rdlock(&s_.deeds);
+    int e = at.magic ? may_write_magic(at, pinned.get()) : may_write(pinned.get());
+    if (e == 0) {
+      unique_fd fd(::openat(s_.proc, name, O_WRONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY));
+      e = !fd || ::ftruncate(fd.get(), length) != 0 ? -errno : 0;
+    }
+    ::pthread_rwlock_unlock(&s_.deeds);
+    return e;
   }
   return -ENOENT;
 }

@@ -54,7 +54,7 @@ int operations::refuse(const place& at, const char* rule) {
 
 bool operations::is_refused_now(place& at, deed what, verdict before, const char*& why) {
   at.path = path_of_directory(at.parent);
-  if (!depends_on_surroundings(at.path, at.name))
+  if (!depends_on_surroundings(at.path, at.name) && !s_.programs.concern(at.path, at.name))
     return false;
   const verdict now = judge(at, what, why);
   return now == verdict::refuse || (now == verdict::stage && before != verdict::stage) ||
@@ -106,7 +106,7 @@ bool operations::is_plain(const place& at, const char* link_target) const {
   const std::string path = directory_path(at);
   if (path.empty() || s_.names.is_plain(path))
     return true;
-  return is_in_git_dir(at.parent, path) && !(link_target && is_trial_link(link_target));
+  return is_in_git_dir(at.parent, path) && !(link_target && is_trial_link(at.name, link_target));
 }
 
 bool operations::is_plain_by_rule(const place& at) const {

@@ -17,6 +17,7 @@
 #include "sandbox/guard/reply.hpp"
 #include "sandbox/guard/rules.hpp"
 #include "sandbox/guard/staged_config.hpp"
+#include "sandbox/guard/tree_programs.hpp"
 #include "sandbox/guard/walk.hpp"
 
 #include <pthread.h>
@@ -35,14 +36,15 @@ inline constexpr const char* outside_name = "a file outside, given for reading";
 // What all supervisor threads share.
 struct surroundings {
   surroundings(int proc_fd, int root_fd, const std::vector<rule>& protected_names, refusal_sink to)
-      : proc(proc_fd), root(root_fd), names(root_fd, protected_names), sink(to),
-        configs(proc_fd, to) {}
+      : proc(proc_fd), root(root_fd), names(root_fd, protected_names), programs(protected_names),
+        sink(to), configs(proc_fd, to) {}
 
   int listener = -1;     // set once, before the first call is served
   bool one_root = false; // no caller can have another root than `root`
   const int proc;        // the supervisor's own /proc
   const int root;        // the sandbox's root
   const rules names;
+  const tree_programs programs;
   const refusal_sink sink;
   staged_configs configs;
   // Shared by every deed; exclusive while a directory becomes a Git directory.
@@ -119,6 +121,10 @@ private:
   // of its own, when the host has made it since the command began.
   hit check(place& at);
   verdict judge(const place& at, deed what, const char*& why) const {
+    if (const char* broken = s_.programs.broken_by(at.parent, at.path, at.name, what)) {
+      why = broken;
+      return verdict::refuse;
+    }
     return guard::judge(at.parent, at.path, at.name, what, why);
   }
   // After a deed that was judged `before`: with the path that the directory has now.

@@ -25,6 +25,11 @@ int operations::rename_to_dot_git(const place& source, const place& target, acti
                                   action undo) {
   std::string refused;
   const auto check_at = [&](const place& at) {
+    if (const char* broken =
+            s_.programs.broken_by(target.parent, target.path, target.name, deed::move_here)) {
+      refused = broken;
+      return -EACCES;
+    }
     if (is_link(at)) {
       refused = link_to_repository;
       return -EACCES;
@@ -81,7 +86,8 @@ int operations::rename(int from_directory, const char* from, int to_directory, s
         S_ISREG(s.st_mode))
       return false;
     return (is_git_file(entered.name) && !S_ISDIR(s.st_mode) && !S_ISLNK(s.st_mode)) ||
-           (is_plain(entered) && !is_plain(left));
+           (is_plain(entered) &&
+            (!is_plain(left) || (S_ISLNK(s.st_mode) && entered.name != left.name)));
   };
   if (out_of_place(source, source, target) ||
       ((flags & exchange) && out_of_place(target, target, source)))
@@ -149,9 +155,12 @@ int operations::rename(int from_directory, const char* from, int to_directory, s
     const auto may_be_one = [&] {
       return becomes_git_dir(target.parent, path_of(s_.proc, target.parent), setting);
     };
-    int e = !is_there(source)                           ? -ENOENT
-            : has_the_other(target.parent, target.name) ? may_be_one()
-                                                        : 0;
+    int e = is_there(source) ? 0 : -ENOENT;
+    if (e == 0 && has_the_other(target.parent, target.name)) {
+      e = may_be_one();
+      if (e == 0 && git_name_of(target.name) == git_name::refs)
+        e = check_references(source.parent, source.name.c_str(), setting);
+    }
     if (e == 0)
       e = act(here);
     if (e == 0 && has_objects_and_refs(target.parent) && may_be_one() != 0) {
@@ -180,7 +189,8 @@ int operations::rename(int from_directory, const char* from, int to_directory, s
     e = act(here);
     const bool crossed = e == 0 && (out_of_place(target, source, target) ||
                                     ((flags & exchange) && out_of_place(source, target, source)));
-    if (e == 0 && (crossed || is_refused_now(target, deed::move_here, here, why))) {
+    if (e == 0 && (crossed || is_refused_now(target, deed::move_here, here, why) ||
+                   ((flags & exchange) && is_refused_now(source, deed::move_here, back, why)))) {
       if (flags & exchange)
         act(here);
       else

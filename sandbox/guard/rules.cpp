@@ -211,6 +211,8 @@ bool rules::pin(const chain& c) {
 
 rules::rules(int root, const std::vector<rule>& from) : root_(root) {
   for (const rule& r : from) {
+    if (r.kind == rule_kind::in_trees || r.kind == rule_kind::in_linked_trees)
+      continue;
     chain c;
     const std::string_view path = r.path;
     c.base = open_base(path.substr(0, r.base_bytes));

@@ -27,6 +27,10 @@ enum class rule_kind : std::uint8_t {
   directory = 2, // only a directory made by mkdir, never renamed away (the root's .git)
   kept = 3,      // a file that is there: not written, moved or replaced, but it may be removed
   plain = 4,     // below it only directories and regular files come into being, all of them there
+  // Not of one place: what follows the base is relative to the top of every work tree, or of
+  // those where .git is a file (tree_programs).
+  in_trees = 5,
+  in_linked_trees = 6,
 };
 
 struct rule {

@@ -7,9 +7,9 @@
 #include "sandbox/guard/git_state.hpp"
 #include "sandbox/guard/rules.hpp"
 
-#include <cstring>
 #include <ctime>
 #include <sys/stat.h>
+#include <vector>
 
 namespace piorch::sandbox::guard {
 
@@ -22,7 +22,7 @@ constexpr int deepest_reference = 24; // looked into by recursion, on a small st
 constexpr std::size_t files_at_most = 200'000;
 constexpr std::size_t index_bytes_at_most = std::size_t{256} << 20;
 constexpr std::size_t other_bytes_at_most = std::size_t{1} << 20;
-constexpr const char* written_meanwhile = "git state: somebody writes it";
+constexpr const char* not_renewed = "git state: not renewed, its lock file is in the way";
 constexpr const char* unclear = "git state: it cannot be read, or has another name";
 
 bool ends_with(std::string_view text, std::string_view end) {
@@ -60,6 +60,13 @@ std::string_view tail(std::string_view path, int n) {
   return at == std::string_view::npos ? path : path.substr(std::min(at + 1, path.size()));
 }
 
+// Or that of a linked work tree, wherever it has been moved to: there only is a commondir.
+bool is_any_git_dir(int directory) {
+  struct stat s {};
+  return is_git_dir(directory) || ::fstatat(directory, "commondir", &s, AT_SYMLINK_NOFOLLOW) == 0 ||
+         errno != ENOENT;
+}
+
 // Calls each(levels) for every Git directory at or above `directory`, the nearest first, until one
 // returns true. One that was made inside another takes nothing away from the outer one's
 // rules: it can be gone a moment later. True also where it cannot be told.
@@ -68,7 +75,7 @@ template <class Each> bool any_git_dir(int directory, const Each& each) {
   struct stat here {
   }, up{};
   for (int levels = 0; levels <= deepest; ++levels) {
-    if (at.get() < 0 || ::fstat(at.get(), &here) != 0 || (is_git_dir(at.get()) && each(levels)))
+    if (at.get() < 0 || ::fstat(at.get(), &here) != 0 || (is_any_git_dir(at.get()) && each(levels)))
       return true;
     unique_fd above(open_path(at.get(), "..", O_DIRECTORY));
     if (above.get() < 0 || ::fstat(above.get(), &up) != 0)
@@ -110,8 +117,29 @@ bool may_be_state_file(std::string_view path, std::string_view name) {
   return kind_at_the_top(name) != state_file::none || path.empty() || has_component(path, "refs");
 }
 
+namespace {
+
+// Below `refs`, where a file is a reference: what a Git directory is led by is that there too, for
+// one that is made there could be moved out.
+bool is_more_than_a_reference(int parent, std::string_view name) {
+  switch (git_name_of(name)) {
+    case git_name::none:
+    case git_name::objects:
+    case git_name::refs:
+      return false;
+    case git_name::common_dir:
+    case git_name::worktree_config:
+    case git_name::worktree_config_lock:
+      return true;
+    default:
+      return is_git_dir(parent);
+  }
+}
+
+} // namespace
+
 state_file state_file_of(int parent, std::string_view path, std::string_view name) {
-  if (!may_be_state_file(path, name))
+  if (!may_be_state_file(path, name) || is_more_than_a_reference(parent, name))
     return state_file::none;
   auto found = state_file::reference; // the strictest, where it cannot be told
   const bool is = any_git_dir(parent, [&](int levels) {
@@ -174,6 +202,19 @@ const char* bad_state(state_file kind, std::string_view text) {
   return nullptr;
 }
 
+namespace {
+
+int renew(int directory, const char* name, const std::string& text, const struct stat& state) {
+  const int e = renew_config(directory, name, text, state);
+  // Git compares the time of an index with those of the files in it.
+  const timespec times[2] = {state.st_atim, state.st_mtim};
+  if (e == 0)
+    ::utimensat(directory, name, times, AT_SYMLINK_NOFOLLOW);
+  return e;
+}
+
+} // namespace
+
 int publish_state(state_file kind, int from, const char* name, int directory, const char* to,
                   std::string& refused) {
   const int fd = creation_lock(directory);
@@ -198,72 +239,85 @@ int publish_state(state_file kind, int from, const char* name, int directory, co
   const bool is_lock = inode_of(a) == inode_of(b) && name == std::string(to) + ".lock";
   if (is_lock && ::unlinkat(from, name, 0) != 0)
     return -errno;
-  if (const int e = renew_config(directory, to, text, state); e < 0)
+  if (const int e = renew(directory, to, text, state); e < 0)
     return e;
-  // Git compares the time of an index with those of the files in it.
-  const timespec times[2] = {state.st_atim, state.st_mtim};
-  ::utimensat(directory, to, times, AT_SYMLINK_NOFOLLOW);
   return is_lock ? 0 : status(::unlinkat(from, name, 0));
 }
 
 namespace {
 
-// Whoever has just closed it, and we who handed it over, are counted for a moment longer.
-bool keeps_writers(int fd) {
-  for (int tries = 0; tries < 30; ++tries) {
-    if (!has_writers(fd))
-      return false;
-    const timespec ms{0, 1000000};
-    ::nanosleep(&ms, nullptr);
-  }
-  return true;
-}
-
 int check_one(int directory, const char* name, state_file kind, std::string& refused) {
   std::string text;
   struct stat s {};
-  const unique_fd fd(open_how_at(directory, name, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0,
-                                 RESOLVE_NO_SYMLINKS));
   refused.clear();
-  if (fd.get() < 0 || ::fstat(fd.get(), &s) != 0 || !S_ISREG(s.st_mode) || s.st_nlink != 1 ||
-      read_config(directory, name, text, s, most_bytes(kind)) != 0)
+  const unique_fd lock(creation_lock(directory));
+  if (lock.get() < 0 || ::fstatat(directory, name, &s, AT_SYMLINK_NOFOLLOW) != 0 ||
+      s.st_nlink != 1 || read_config(directory, name, text, s, most_bytes(kind)) != 0)
     refused = unclear;
-  else if (keeps_writers(fd.get()))
-    refused = written_meanwhile;
   else if (const char* why = bad_state(kind, text))
     refused = why;
+  else if (renew(directory, name, text, s) != 0)
+    refused = not_renewed;
   return refused.empty() ? 0 : -EACCES;
 }
 
-int check_references(int directory, int levels, std::size_t& left, std::string& refused) {
-  return for_each_entry(directory, left, [&](int own, const char* name) {
-    const unique_fd below(open_path(own, name, O_DIRECTORY | O_NOFOLLOW));
-    if (below.get() >= 0)
-      return levels == 0 ? -EACCES : check_references(below.get(), levels - 1, left, refused);
-    return ends_with(name, ".lock") ? 0 : check_one(own, name, state_file::reference, refused);
+// Files are renewed while their directory is gone through.
+std::vector<std::string> names_in(int directory, std::size_t& left, int& error) {
+  std::vector<std::string> out;
+  error = for_each_entry(directory, left, [&](int, const char* name) {
+    out.emplace_back(name);
+    return 0;
   });
+  return out;
+}
+
+int check_references_in(int directory, int levels, std::size_t& left, std::string& refused) {
+  int e = 0;
+  for (const std::string& name : names_in(directory, left, e)) {
+    const unique_fd below(open_path(directory, name.c_str(), O_DIRECTORY | O_NOFOLLOW));
+    if (below.get() >= 0)
+      e = levels == 0 ? -EACCES : check_references_in(below.get(), levels - 1, left, refused);
+    else if (!ends_with(name, ".lock"))
+      e = check_one(directory, name.c_str(), state_file::reference, refused);
+    if (e < 0)
+      break;
+  }
+  return e;
 }
 
 int check_top(int directory, std::size_t& left, std::string& refused, bool is_git_dir) {
-  return for_each_entry(directory, left, [&](int own, const char* name) {
+  int e = 0;
+  for (const std::string& name : names_in(directory, left, e)) {
     const std::string low = folded(name);
-    const bool goes_in = low == "refs" || (is_git_dir && low == "worktrees");
     const auto kind = kind_at_the_top(name);
-    if (!goes_in)
-      return kind == state_file::none ? 0 : check_one(own, name, kind, refused);
-    const unique_fd below(open_path(own, name, O_DIRECTORY | O_NOFOLLOW));
-    if (below.get() < 0)
-      return below.get() == -ENOTDIR ? 0 : -EACCES;
-    if (low == "refs")
-      return check_references(below.get(), deepest_reference, left, refused);
-    return for_each_entry(below.get(), left, [&](int all, const char* one) {
-      const unique_fd tree(open_path(all, one, O_DIRECTORY | O_NOFOLLOW));
-      return tree.get() < 0 ? -EACCES : check_top(tree.get(), left, refused, false);
-    });
-  });
+    if (low == "refs") {
+      e = check_references(directory, name.c_str(), refused);
+    } else if (is_git_dir && low == "worktrees") {
+      const unique_fd all(open_path(directory, name.c_str(), O_DIRECTORY | O_NOFOLLOW));
+      e = all.get() < 0 ? -EACCES : for_each_entry(all.get(), left, [&](int own, const char* one) {
+        const unique_fd tree(open_path(own, one, O_DIRECTORY | O_NOFOLLOW));
+        return tree.get() < 0 ? -EACCES : check_top(tree.get(), left, refused, false);
+      });
+    } else if (kind != state_file::none) {
+      e = check_one(directory, name.c_str(), kind, refused);
+    }
+    if (e < 0)
+      break;
+  }
+  return e;
 }
 
 } // namespace
+
+int check_references(int directory, const char* name, std::string& refused) {
+  std::size_t left = files_at_most;
+  const unique_fd refs(open_path(directory, name, O_DIRECTORY | O_NOFOLLOW));
+  const int e =
+      refs.get() < 0 ? -EACCES : check_references_in(refs.get(), deepest_reference, left, refused);
+  if (e < 0 && refused.empty())
+    refused = unclear;
+  return e < 0 ? -EACCES : 0;
+}
 
 int check_state_files(int directory, std::string& refused) {
   std::size_t left = files_at_most;

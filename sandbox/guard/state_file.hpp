@@ -49,7 +49,10 @@ const char* bad_state(state_file kind, std::string_view text); // nullptr if har
 int publish_state(state_file kind, int from, const char* name, int directory, const char* to,
                   std::string& refused);
 
-// Are all of them in D harmless, and is nobody writing one? 0, or -EACCES and `refused`.
+// Are all of them in D, which is becoming a Git directory, harmless? Each is put into a new file
+// that nobody has open. 0, or -EACCES and `refused`.
 int check_state_files(int directory, std::string& refused);
+// The same of D/`name`, a directory of references that is about to be called refs.
+int check_references(int directory, const char* name, std::string& refused);
 
 } // namespace piorch::sandbox::guard

@@ -339,8 +339,11 @@ int start_supervisor(int supervisor_end, const std::vector<rule>& protected_name
 }
 
 void end_supervisor() {
-  if (working)
-    working->shared.configs.settle();
+  if (!working)
+    return;
+  // A deed whose result is still being looked at may have to be taken back.
+  ::pthread_rwlock_wrlock(&working->shared.deeds);
+  working->shared.configs.settle();
 }
 
 } // namespace piorch::sandbox::guard

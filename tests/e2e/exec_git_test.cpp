@@ -232,6 +232,41 @@ TEST_F(E2eExecGit, WhatSettingsNameInTheWorkTreeIsProtected) {
   EXPECT_EQ(r.out, "hooked\nsecond\n") << r.err;
 }
 
+// The same names in other work trees: added ones, clones, and what a .git file makes one.
+TEST_F(E2eExecGit, WhatSettingsNameInOtherWorkTreesIsKeptOut) {
+  write_file(w.project() / ".githooks/pre-commit", "#!/bin/sh\ntrue\n");
+  w.host_output({"git", "add", ".githooks"});
+  w.host_output({"git", "commit", "-qm", "hooks"});
+  for (const auto& [key, value] : std::map<std::string, std::string>{
+           {"core.hooksPath", ".githooks"}, {"filter.x.clean", "./own/clean %f"}})
+    w.host_output({"git", "config", key, value});
+  write_file(w.home() / ".gitconfig", "[core]\n\tfsmonitor = ./all/monitor\n");
+  const auto made =
+      run(w.exec("git worktree add -q old HEAD~1; git init -q fresh; mkdir -p plain"));
+  ASSERT_TRUE(fs::exists(w.project() / "old/.git")) << made.err;
+  refused(w.project(), R"sh(
+    git worktree add new HEAD
+    git -C old checkout -q HEAD@{0} .githooks
+    mkdir old/.githooks
+    ln -s ../plain old/.githooks
+    mkdir -p old/own && echo evil > old/own/clean
+    mkdir plain/x && rn plain/x old/.githooks
+    mkdir -p plain/y && echo evil > plain/y/clean && rn plain/y old/own
+    mkdir -p fresh/all && echo evil > fresh/all/monitor
+    mkdir -p late/all && echo evil > late/all/monitor && git init late
+    mkdir -p here/.githooks && echo gitdir: ../.git > here/.git
+    mkdir -p all && echo evil > all/monitor)sh");
+  EXPECT_FALSE(fs::exists(w.project() / "new/.githooks"));
+  EXPECT_FALSE(fs::exists(w.project() / "late/.git"));
+  // A repository of its own is not led by the settings of another.
+  const auto r = run(
+      w.exec("mkdir fresh/.githooks && echo fine > fresh/.githooks/x && cat fresh/.githooks/x"));
+  EXPECT_EQ(r.out, "fine\n") << r.err;
+  const auto policy = run(w.piorch({"policy"}));
+  EXPECT_THAT(policy.out, HasSubstr("own/clean"));
+  EXPECT_THAT(policy.out, HasSubstr("all/monitor"));
+}
+
 TEST_F(E2eExecGit, WhatHooksLeadToIsProtected) {
   const auto linked = w.project() / "linked";
   w.host_output({"git", "worktree", "add", "-q", linked.string()});

@@ -1,8 +1,9 @@
 // Runs a command under the create guard alone: PID 1 of a plain bubblewrap sandbox, as
 // piorch-init is. For tests and benchmarks.
 //
-//   guard-run [--absent PATH | --directory PATH | --plain PATH | --refusals FD | --filter FILE |
-//     --off | --older-kernel]... -- COMMAND...
+//   guard-run [--absent PATH | --directory PATH | --plain PATH | --in-trees PATH |
+//     --in-linked-trees PATH | --refusals FD | --filter FILE | --off | --older-kernel]... --
+//     COMMAND...
 //
 // FILE holds a system call filter as the kernel takes it: joined to the guard's as in a sandbox,
 // or with --off installed alone.
@@ -82,6 +83,10 @@ int main(int argc, char** argv) {
       add(rule_kind::directory, argv[++i]);
     } else if (option == "--plain") {
       add(rule_kind::plain, argv[++i]);
+    } else if (option == "--in-trees") {
+      add(rule_kind::in_trees, argv[++i]);
+    } else if (option == "--in-linked-trees") {
+      add(rule_kind::in_linked_trees, argv[++i]);
     } else if (option == "--filter") {
       filter = read_filter(argv[++i]);
     } else if (option == "--refusals") {

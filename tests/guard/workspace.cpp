@@ -62,6 +62,10 @@ workspace::workspace(bool with_repository) {
   std::ofstream(path_ / "plain.txt") << "x";
   if (with_repository)
     fs::copy(repository(), path_ / "repo", fs::copy_options::recursive);
+  for (const char* directory : {"linked/.hk", "linked/.husky/_"})
+    fs::create_directories(path_ / directory);
+  for (const char* file : {"linked/.git", "linked/.hk/pre-commit", "linked/.husky/_/h"})
+    std::ofstream(path_ / file) << "the host's\n";
   host_ = std::make_unique<watched_tree>(path_);
 }
 
@@ -113,8 +117,12 @@ workspace::outcome workspace::run(const std::vector<std::string>& command, guard
     all.push_back("--absent");
     all.push_back(ws + name);
   }
-  all.insert(all.end(), {"--directory", ws + "/.git", "--plain", ws + "/.pi-subagents",
-                         "--refusals", "3", "--"});
+  for (const char* name : {"/.hk", "/.husky/_"}) {
+    all.push_back("--in-linked-trees");
+    all.push_back(ws + name);
+  }
+  all.insert(all.end(), {"--in-trees", ws + "/all/hooks", "--directory", ws + "/.git", "--plain",
+                         ws + "/.pi-subagents", "--refusals", "3", "--"});
   all.insert(all.end(), command.begin(), command.end());
   std::vector<char*> arguments;
   for (auto& a : all)
@@ -208,7 +216,21 @@ std::string workspace::planted() const {
       found(d / "config.worktree");
     if (fs::is_symlink(d / ".git"))
       found(d / ".git is a link");
-    if (d.filename() != ".git" && (!is_name(d / "objects") || !is_name(d / "refs")))
+    const auto is_there = [](const fs::path& p) {
+      return fs::symlink_status(p).type() != fs::file_type::not_found;
+    };
+    if (is_there(d / ".git")) {
+      const bool linked = !fs::is_directory(fs::symlink_status(d / ".git")),
+                 host = d == path_ / "linked";
+      for (const char* program : {"all/hooks", ".hk", ".husky/_"})
+        if (!host && fs::exists(d / program) && (linked || program[0] == 'a'))
+          found(d / program);
+      for (const char* file : {".hk/pre-commit", ".hk/post-checkout", ".husky/pre-commit"})
+        if (host && test::read_file(d / file).find("planted") != std::string::npos)
+          found(d / file);
+    }
+    if (d.filename() != ".git" && !is_there(d / "commondir") &&
+        (!is_name(d / "objects") || !is_name(d / "refs")))
       return;
     for (const auto& e :
          fs::recursive_directory_iterator(d, fs::directory_options::skip_permission_denied)) {
@@ -221,8 +243,10 @@ std::string workspace::planted() const {
            inside.rfind("refs/", 0) == 0) &&
           test::read_file(e.path()).find("/planted") != std::string::npos)
         found(e.path());
-      if (e.is_symlink() ? fs::read_symlink(e.path()) != "testing"
-                         : !e.is_regular_file() && !e.is_directory())
+      if (e.is_symlink()
+              ? fs::read_symlink(e.path()) != "testing" || e.path().filename().string()[0] != 't' ||
+                    e.path().filename().string().size() != 7
+              : !e.is_regular_file() && !e.is_directory())
         found(e.path());
     }
     for (const char* old : {"remotes", "branches"})

@@ -27,8 +27,9 @@ public:
     std::string refusals; // "path: rule" lines
   };
   enum class guard { on, off, interruptible }; // the last one as before Linux 5.19
-  // Protects .env, .vscode, .pi/settings.json and way/x.conf, .git as a directory, and
-  // .pi-subagents, in which only files and directories come into being. `input`
+  // Protects .env, .vscode, .pi/settings.json and way/x.conf, .git as a directory,
+  // .pi-subagents, in which only files and directories come into being, and what villain/trees.cpp
+  // names. `input`
   // becomes the standard input; nothing if negative.
   outcome run(const std::vector<std::string>& command, guard g, int input = -1) const;
   outcome shell(const std::string& script, guard g = guard::on, int input = -1) const;

@@ -30,11 +30,21 @@ protected:
     std::vector<std::string> out;
     const auto tree = (top / "tree").string();
     for (const protected_path& p :
-         protect_git_programs(tree, find_git(tree), {(top / "home").string()})) {
+         find_git_programs(tree, find_git(tree), {(top / "home").string()}).here) {
       EXPECT_NE(p.reason, "");
       if (p.path.rfind(tree + "/", 0) == 0)
         out.push_back(p.path.substr(tree.size() + 1) + (p.present ? "" : "?"));
     }
+    return out;
+  }
+
+  // What counts in other trees; of the repository's own settings with "linked ".
+  std::vector<std::string> in_trees() const {
+    std::vector<std::string> out;
+    const auto tree = (top / "tree").string();
+    for (const tree_program& p :
+         find_git_programs(tree, find_git(tree), {(top / "home").string()}).in_trees)
+      out.push_back((p.linked ? "linked " : "") + p.path);
     return out;
   }
 
@@ -66,6 +76,27 @@ TEST_F(SandboxGitPrograms, HookDirectories) {
   fs::create_symlink("real", top / "tree/hooks");
   settings("[core]\n\thooksPath = " + (top / "tree/hooks").string() + "\n");
   EXPECT_THAT(found(), UnorderedElementsAre("hooks", "real"));
+}
+
+TEST_F(SandboxGitPrograms, RelativeNamesCountInOtherTrees) {
+  write_file(top / "tree/tools/conv.py", "");
+  settings("[core]\n\thooksPath = ./.husky/_/\n\tfsmonitor = " + (top / "tree/m").string() +
+           "\n[diff \"y\"]\n\ttextconv = python3 tools/conv.py\n[filter \"x\"]\n\tclean = "
+           "./tools/../own/clean %f\n\tsmudge = ~/clean\n\tprocess = ../above/x\n");
+  write_file(top / "home/.gitconfig",
+             "[core]\n\thooksPath = .githooks\n\tfsmonitor = ./own/clean\n");
+  EXPECT_THAT(in_trees(),
+              UnorderedElementsAre("linked .husky/_", "linked tools/conv.py", "linked own/clean",
+                                   "linked ", ".githooks", "own/clean"));
+  settings("[core]\n\thooksPath = .git/hooks\n");
+  write_file(top / "home/.gitconfig", "[core]\n\thooksPath = .\n");
+  EXPECT_THAT(in_trees(), IsEmpty());
+}
+
+TEST_F(SandboxGitPrograms, TheUsersCountWithoutARepository) {
+  fs::remove_all(top / "tree/.git");
+  write_file(top / "home/.gitconfig", "[core]\n\thooksPath = .githooks\n");
+  EXPECT_THAT(in_trees(), ElementsAre(".githooks"));
 }
 
 TEST_F(SandboxGitPrograms, SettingsOfARepositoryOnly) {

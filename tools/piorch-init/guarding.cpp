@@ -99,6 +99,12 @@ int read_rules(const job& j, std::vector<sandbox::guard::rule>& out) {
       case wire::guard_kind::plain:
         out.push_back({rule_kind::plain, path, head.base_bytes});
         break;
+      case wire::guard_kind::in_trees:
+        out.push_back({rule_kind::in_trees, path, head.base_bytes});
+        break;
+      case wire::guard_kind::in_linked_trees:
+        out.push_back({rule_kind::in_linked_trees, path, head.base_bytes});
+        break;
       default:
         return -EPROTO;
     }

@@ -41,6 +41,48 @@ void add_git_state_attacks(std::vector<attack>& list) {
   const auto add = [&](const char* name, void (*run)(const std::string&)) {
     add_git_attack(list, name, run);
   };
+  add("work-tree-moved-aside", [](auto&) {
+    shell("git -C repo worktree add -q ../tree; mkdir repo/.git/foo");
+    ::rename("repo/.git/worktrees/tree", "repo/.git/foo/tree");
+    ::unlink("repo/.git/foo/tree/index");
+    write_file("repo/.git/foo/tree/index", forged_index());
+  });
+  add("work-trees-moved-aside", [](auto&) {
+    shell("git -C repo worktree add -q ../tree");
+    ::rename("repo/.git/worktrees", "repo/.git/others");
+    write_file("repo/.git/others/tree/index.lock", forged_index());
+    ::rename("repo/.git/others/tree/index.lock", "repo/.git/others/tree/index");
+  });
+  for (const char* name : {"refs", "worktrees", "t1234567", "hooks"})
+    list.push_back({std::string("git-trial-link-called-") + name,
+                    [](const std::string& link) {
+                      const std::string at = "repo/.git/" + link;
+                      ::rename(at.c_str(), "repo/.git/testing");
+                      ::mkdir("repo/.git/testing", 0755);
+                      ::symlink("testing", at.c_str());
+                    },
+                    name});
+  add("trial-link-renamed", [](auto&) {
+    ::mkdir("repo/.git/testing", 0755);
+    ::symlink("testing", "repo/.git/tABCDEF");
+    ::rename("repo/.git/tABCDEF", "repo/.git/worktrees");
+  });
+  add("made-among-references", [](auto&) {
+    shell("mkdir -p g/objects g/refs/heads/inner/objects g/refs/heads/inner/refs/heads sub");
+    write_file("g/refs/heads/inner/HEAD", "ref: refs/heads/m\n");
+    write_file("g/refs/heads/inner/config", std::string(40, 'a') + "\n" + evil);
+    shell("sleep 0.1; mv g/refs/heads/inner sub/.git");
+  });
+  add("commondir-among-references", [](auto&) {
+    shell("mkdir -p g/objects g/refs/heads/w");
+    write_file("g/refs/heads/w/commondir", std::string(40, 'a') + "\n");
+    shell("sleep 0.1; mv g/refs/heads/w w");
+  });
+  add("references-moved-in", [](auto&) {
+    shell("mkdir -p repo/.git/r/heads");
+    write_file("repo/.git/r/heads/x", outside);
+    shell("rm -r repo/.git/refs; mv repo/.git/r repo/.git/refs");
+  });
   add("index-by-lock", [](auto&) { by_lock("repo/.git/index", forged_index()); });
   add("index-written", [](auto&) { over("repo/.git/index", forged_index()); });
   add("index-anew", [](auto&) {

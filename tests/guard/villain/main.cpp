@@ -10,6 +10,7 @@ int main(int argc, char** argv) {
   add_git_directory_attacks(all);
   add_git_state_attacks(all);
   add_plain_attacks(all);
+  add_tree_attacks(all);
   const std::string mode = argc > 1 ? argv[1] : "";
   if (mode == "list") {
     for (const auto& a : all)

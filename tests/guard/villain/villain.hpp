@@ -29,6 +29,7 @@ void add_git_settings_attacks(std::vector<attack>& list);
 void add_git_directory_attacks(std::vector<attack>& list);
 void add_git_state_attacks(std::vector<attack>& list);
 void add_plain_attacks(std::vector<attack>& list);
+void add_tree_attacks(std::vector<attack>& list);
 
 int race(int seconds, int only); // villain/race.cpp
 int operations(unsigned seed);   // villain/operations.cpp: prints results, to be compared
