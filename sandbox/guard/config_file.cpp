@@ -62,11 +62,11 @@ int read_config(int directory, const char* name, std::string& text, struct stat&
   return 0;
 }
 
-bool has_writers(int fd) {
+writers writers_of(int fd) {
   if (::fcntl(fd, F_SETLEASE, F_RDLCK) != 0)
-    return errno == EAGAIN;
+    return errno == EAGAIN ? writers::some : writers::unclear;
   ::fcntl(fd, F_SETLEASE, F_UNLCK);
-  return false;
+  return writers::none;
 }
 
 namespace {
@@ -88,12 +88,7 @@ int make_file(int directory, const char* name, const std::string& text, const st
 
 // Is the change from D/`config` to the text one that may be made? 0, or -EACCES and `refused`.
 int check_change(const std::string& old, std::string& fresh, const std::string& config,
-                 const std::string& path, state_file kind, std::string& refused) {
-  if (kind != state_file::none) {
-    const char* why = bad_state(kind, fresh);
-    refused = why ? why : "";
-    return why ? -EACCES : 0;
-  }
+                 const std::string& path, std::string& refused) {
   fresh = without_work_tree(old, fresh, path);
   const bool of_work_tree = git_name_of(config) == git_name::worktree_config;
   const std::string key =
@@ -132,7 +127,7 @@ int publish(int directory, const char* lock, const char* config, const std::stri
   e = read_config(directory, config, old, old_state);
   if (e < 0 && e != -ENOENT)
     return e;
-  if (e = check_change(old, fresh, config, path, state_file::none, refused); e < 0)
+  if (e = check_change(old, fresh, config, path, refused); e < 0)
     return e;
   refused.clear();
   // Nobody makes the lock file meanwhile, and nobody else has it open from now on.
@@ -143,7 +138,8 @@ int publish(int directory, const char* lock, const char* config, const std::stri
 }
 
 int replace_config(int directory, const std::string& config, const std::string& text,
-                   const std::string& path, copied_config& was, std::string& refused) {
+                   const std::string& path, git_file_places& places, copied_config& was,
+                   std::string& refused) {
   std::string old;
   struct stat state {};
   const auto kind = state_file_of(directory, path, config);
@@ -162,8 +158,9 @@ int replace_config(int directory, const std::string& config, const std::string& 
   if (!is_there() || !(inode_of(state) == was.file || old == was.text) || old == text)
     return 0;
   std::string fresh = text;
-  int e = 0;
-  if (e = check_change(old, fresh, config, path, kind, refused); e < 0)
+  int e = kind == state_file::none ? check_change(old, fresh, config, path, refused)
+                                   : check_state(kind, directory, places, fresh, refused);
+  if (e < 0 || fresh == old)
     return e;
   if (e = renew_config(directory, config, fresh, state); e < 0)
     refused = not_written;

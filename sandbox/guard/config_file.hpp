@@ -8,6 +8,7 @@
 #pragma once
 
 #include "sandbox/guard/git_config.hpp"
+#include "sandbox/guard/git_file_places.hpp"
 #include "sandbox/guard/kernel.hpp"
 
 #include <string>
@@ -24,9 +25,10 @@ int creation_lock(int directory);
 int read_config(int directory, const char* name, std::string& text, struct stat& state,
                 std::size_t at_most = config_bytes_at_most);
 
-// Has somebody this file open for writing, or mapped? `fd` is open for reading only. Where there
-// are no leases, or the file is another user's: no.
-bool has_writers(int fd);
+// Has somebody this file open for writing, or mapped? `fd` is open for reading only. Nobody can
+// tell where there are no leases, or when the file is another user's.
+enum class writers : std::uint8_t { none, some, unclear };
+writers writers_of(int fd);
 
 // Puts the text into a new file of that name, in place of the one that is there, by
 // D/`config`.lock: -EEXIST when that is in the way. Under the creation lock.
@@ -46,6 +48,7 @@ struct copied_config {
 // text (it has been renewed); else nothing happens, as a write to a file that has been replaced
 // reaches nobody. `was` is what is there afterwards.
 int replace_config(int directory, const std::string& config, const std::string& text,
-                   const std::string& path, copied_config& was, std::string& refused);
+                   const std::string& path, git_file_places& places, copied_config& was,
+                   std::string& refused);
 
 } // namespace piorch::sandbox::guard

@@ -353,9 +353,7 @@ bool is_dot_git(std::string_view name) { return name.size() == 4 && folded(name)
 int may_be_dot_git(int parent, const std::string& name, const std::string& path,
                    std::string& refused) {
   unique_fd fd(open_path(parent, name.c_str(), O_DIRECTORY | O_NOFOLLOW));
-  if (fd.get() == -ENOTDIR)
-    return 0; // a file: Git follows it only to what is a Git directory
-  if (fd.get() < 0) {
+  if (fd.get() < 0) { // a file comes to that name as a copy (state_file)
     refused = "a directory called .git that cannot be looked into";
     return -EACCES;
   }

@@ -42,6 +42,22 @@ int operations::hand_over(int fd, bool close_on_exec) {
   return outcome;
 }
 
+// Ours is closed before the caller goes on: who writes next would find us writing the copy still.
+int operations::hand_over_copy(int fd, bool close_on_exec) {
+  unique_fd copy(fd);
+  const int number = add_descriptor(c_.listener(), c_.id(), fd, close_on_exec);
+  if (number == -ENOENT || number == -ESRCH) {
+    if (s_.lost)
+      t_.unheard_fd = std::move(copy);
+    return unheard;
+  }
+  copy.reset();
+  if (number < 0)
+    return number;
+  reply_status(c_.listener(), c_.id(), number);
+  return answered;
+}
+
 int operations::open(int directory, const char* path, int flags, mode_t mode) {
   flags &= known_flags;
   const bool create = (flags & O_CREAT) != 0;
@@ -78,7 +94,9 @@ int operations::open(int directory, const char* path, int flags, mode_t mode) {
 // -EAGAIN: look again.
 int operations::open_absent(place& at, int flags, mode_t mode) {
   const bool close_on_exec = (flags & O_CLOEXEC) != 0;
+  bool is_copy = false;
   auto act = [&](verdict v) -> int {
+    is_copy = v == verdict::stage;
     const unique_fd lock(v == verdict::lock ? creation_lock(at.parent) : -1);
     if (v == verdict::lock && lock.get() < 0) // without O_EXCL a name that is there is tried again
       return lock.get() == -EEXIST && !(flags & O_EXCL) ? -EBUSY : lock.get();
@@ -93,7 +111,7 @@ int operations::open_absent(place& at, int flags, mode_t mode) {
   const int fd = make(at, deed::create, act);
   if (fd < 0)
     return fd == -EEXIST && !(flags & O_EXCL) ? -EAGAIN : fd;
-  return hand_over(fd, close_on_exec);
+  return is_copy ? hand_over_copy(fd, close_on_exec) : hand_over(fd, close_on_exec);
 }
 
 int operations::open_present(place& at, int flags) {
@@ -154,7 +172,7 @@ int operations::open_present(place& at, int flags) {
   }
   if (!(flags & O_NONBLOCK))
     set_flags(fd, flags);
-  return hand_over(fd, close_on_exec);
+  return v == verdict::stage ? hand_over_copy(fd, close_on_exec) : hand_over(fd, close_on_exec);
 }
 
 int operations::open_waiting(place& at, int open_flags, bool close_on_exec) {

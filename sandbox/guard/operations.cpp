@@ -163,8 +163,18 @@ int operations::make(place& at, deed what, action act) {
     return refused.empty() ? outcome : refuse(at, refused.c_str());
   }
   int outcome = -EACCES;
-  if (v != verdict::refuse) {
+  if (v != verdict::refuse && what == deed::make_other) {
+    const git_file_places::pause still(s_.git_files);
+    if (s_.git_files.may_arrive(at.parent, at.name)) {
+      outcome = act(v);
+    } else {
+      v = verdict::refuse;
+      why = on_the_way_of_a_git_file;
+    }
+  } else if (v != verdict::refuse) {
     outcome = act(v);
+  }
+  if (v != verdict::refuse) {
     if (outcome >= 0 && v != verdict::decoy && is_refused_now(at, what, v, why)) {
       v = verdict::refuse;
       ::unlinkat(at.parent, at.name.c_str(), what == deed::make_directory ? AT_REMOVEDIR : 0);

@@ -35,9 +35,10 @@ inline constexpr const char* outside_name = "a file outside, given for reading";
 
 // What all supervisor threads share.
 struct surroundings {
-  surroundings(int proc_fd, int root_fd, const std::vector<rule>& protected_names, refusal_sink to)
+  surroundings(int proc_fd, int root_fd, const std::vector<rule>& protected_names,
+               const std::vector<std::string>& trees, refusal_sink to)
       : proc(proc_fd), root(root_fd), names(root_fd, protected_names), programs(protected_names),
-        sink(to), configs(proc_fd, to) {}
+        sink(to), git_files(proc_fd, trees), configs(proc_fd, git_files, to) {}
 
   int listener = -1;     // set once, before the first call is served
   bool one_root = false; // no caller can have another root than `root`
@@ -46,6 +47,7 @@ struct surroundings {
   const rules names;
   const tree_programs programs;
   const refusal_sink sink;
+  git_file_places git_files;
   staged_configs configs;
   // Shared by every deed; exclusive while a directory becomes a Git directory.
   pthread_rwlock_t deeds = PTHREAD_RWLOCK_INITIALIZER;
@@ -106,6 +108,7 @@ private:
   int open_waiting(place& at, int flags, bool close_on_exec);
   int open_terminal(int flags);
   int hand_over(int fd, bool close_on_exec);
+  int hand_over_copy(int fd, bool close_on_exec);    // of staged_configs
   int hand_over_or_fail(int fd, bool close_on_exec); // -errno, or -1 with errno, or a descriptor
 
   // The name and directory of an open file. 0, -errno, or 1 when it has none.

@@ -93,20 +93,38 @@ int operations::rename(int from_directory, const char* from, int to_directory, s
       ((flags & exchange) && out_of_place(target, target, source)))
     return refused(target, only_plain);
 
-  auto act = [&](verdict) {
+  const char* in_the_way = nullptr;
+  const auto go = [&] { // under a pause
+    const auto may_go = [&](const place& at, const place& goal) {
+      in_the_way = !s_.git_files.may_arrive(goal.parent, goal.name) ? on_the_way_of_a_git_file
+                   : !s_.git_files.may_leave(at.parent, at.name)    ? holds_a_git_file
+                                                                    : nullptr;
+      return !in_the_way;
+    };
+    if (!may_go(source, target) || ((flags & exchange) && !may_go(target, source)))
+      return -EACCES;
     return status(::syscall(SYS_renameat2, source.parent, source.spelled().c_str(), target.parent,
                             target.spelled().c_str(), flags));
   };
-  if (is_dot_git(target.name) || ((flags & exchange) && is_dot_git(source.name))) {
-    if (flags & exchange)
-      return refused(target, "a .git takes no part in an exchange");
+  auto act = [&](verdict) {
+    const git_file_places::pause still(s_.git_files);
+    return go();
+  };
+  if ((flags & exchange) && (is_dot_git(target.name) || is_dot_git(source.name)))
+    return refused(target, "a .git takes no part in an exchange");
+  // A file is copied below.
+  struct stat moved {};
+  if (is_dot_git(target.name) &&
+      !(::fstatat(source.parent, source.name.c_str(), &moved, AT_SYMLINK_NOFOLLOW) == 0 &&
+        S_ISREG(moved.st_mode))) {
     if (!same_mount(source.parent, target.parent))
       return -EXDEV;
     auto undo = [&](verdict) {
       return status(
           ::renameat(target.parent, target.name.c_str(), source.parent, source.name.c_str()));
     };
-    return rename_to_dot_git(source, target, act, undo);
+    const int e = rename_to_dot_git(source, target, act, undo);
+    return in_the_way ? refused(source, in_the_way) : e;
   }
   const char* why = nullptr;
   const verdict away = judge(source, deed::move_away, why);
@@ -130,9 +148,18 @@ int operations::rename(int from_directory, const char* from, int to_directory, s
       return -EXDEV;
     if ((flags & no_replace) && is_there(target))
       return -EEXIST;
+    const auto broken = [&] { // a .git file is not a directory
+      return s_.programs.broken_by(target.parent, target.path, target.name, deed::create);
+    };
+    if (const char* rule = broken())
+      return refused(target, rule);
     std::string refusal;
     const int e = publish_state(state, source.parent, source.name.c_str(), target.parent,
-                                target.name.c_str(), refusal);
+                                target.name.c_str(), s_.git_files, refusal);
+    if (const char* rule = e == 0 ? broken() : nullptr) { // they came meanwhile
+      ::unlinkat(target.parent, target.name.c_str(), 0);
+      return refuse(target, rule);
+    }
     return refusal.empty() ? e : refused(target, refusal.c_str());
   }
   if (away == verdict::publish || here == verdict::publish) {
@@ -170,7 +197,9 @@ int operations::rename(int from_directory, const char* from, int to_directory, s
         ::renameat(target.parent, target.name.c_str(), source.parent, source.name.c_str());
     }
     ::pthread_rwlock_unlock(&s_.deeds);
-    return setting.empty() ? e : refuse(target, setting.c_str());
+    return in_the_way        ? refused(source, in_the_way)
+           : setting.empty() ? e
+                             : refuse(target, setting.c_str());
   }
   // The name under which a checked copy is made: its directory's lock keeps others from it.
   if ((here == verdict::lock || away == verdict::lock) && (flags & exchange))
@@ -186,19 +215,20 @@ int operations::rename(int from_directory, const char* from, int to_directory, s
   int e = -EACCES;
   const verdict again = judge(target, deed::move_here, why);
   if (again == verdict::allow || (again == verdict::lock && here == verdict::lock)) {
-    e = act(here);
+    const git_file_places::pause still(s_.git_files);
+    e = go();
     const bool crossed = e == 0 && (out_of_place(target, source, target) ||
                                     ((flags & exchange) && out_of_place(source, target, source)));
     if (e == 0 && (crossed || is_refused_now(target, deed::move_here, here, why) ||
                    ((flags & exchange) && is_refused_now(source, deed::move_here, back, why)))) {
       if (flags & exchange)
-        act(here);
+        go();
       else
         ::renameat(target.parent, target.name.c_str(), source.parent, source.name.c_str());
       why = crossed ? only_plain : why;
       e = -EACCES;
     } else {
-      why = nullptr;
+      why = in_the_way;
     }
   } else if (!why) {
     why = "it changed meanwhile";

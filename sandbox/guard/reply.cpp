@@ -17,13 +17,23 @@ void reply_continue(int listener, std::uint64_t id) {
   ::ioctl(listener, SECCOMP_IOCTL_NOTIF_SEND, &answer);
 }
 
-int reply_descriptor(int listener, std::uint64_t id, int fd, bool close_on_exec) {
+namespace {
+int hand_over(int listener, std::uint64_t id, int fd, bool close_on_exec, unsigned flags) {
   seccomp_notif_addfd handover{};
   handover.id = id;
-  handover.flags = SECCOMP_ADDFD_FLAG_SEND;
+  handover.flags = flags;
   handover.srcfd = static_cast<__u32>(fd);
   handover.newfd_flags = close_on_exec ? O_CLOEXEC : 0;
-  int e = status(::ioctl(listener, SECCOMP_IOCTL_NOTIF_ADDFD, &handover));
+  return status(::ioctl(listener, SECCOMP_IOCTL_NOTIF_ADDFD, &handover));
+}
+} // namespace
+
+int add_descriptor(int listener, std::uint64_t id, int fd, bool close_on_exec) {
+  return hand_over(listener, id, fd, close_on_exec, 0);
+}
+
+int reply_descriptor(int listener, std::uint64_t id, int fd, bool close_on_exec) {
+  const int e = hand_over(listener, id, fd, close_on_exec, SECCOMP_ADDFD_FLAG_SEND);
   if (e >= 0)
     return answered;
   // ESRCH: it went between the two halves of this.

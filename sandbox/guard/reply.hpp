@@ -26,4 +26,8 @@ void reply_continue(int listener, std::uint64_t id);
 // gives EMFILE. Returns `answered`, `unheard`, or -errno for reply_status. Does not close fd.
 int reply_descriptor(int listener, std::uint64_t id, int fd, bool close_on_exec);
 
+// The same, but the call goes on only with reply_status(number), so that ours can be closed before.
+// Returns the number there, or -errno: ENOENT or ESRCH when nobody is there any more.
+int add_descriptor(int listener, std::uint64_t id, int fd, bool close_on_exec);
+
 } // namespace piorch::sandbox::guard

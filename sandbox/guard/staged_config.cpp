@@ -45,13 +45,11 @@ int read_all(int fd, std::size_t at_most, std::string& text) {
   return got > static_cast<std::size_t>(s.st_size) ? -EFBIG : 0; // grows while it is read
 }
 
-// The file that was just made, unless somebody has used its name or the file meanwhile.
-void remove_empty(int directory, const std::string& name, int fd) {
-  struct stat made {
-  }, there{};
-  if (::fstat(fd, &made) == 0 && made.st_size == 0 &&
-      ::fstatat(directory, name.c_str(), &there, AT_SYMLINK_NOFOLLOW) == 0 &&
-      inode_of(made) == inode_of(there))
+// The file that was made, unless somebody has used its name or the file meanwhile.
+void remove_empty(int directory, const std::string& name, const inode& made) {
+  struct stat there {};
+  if (::fstatat(directory, name.c_str(), &there, AT_SYMLINK_NOFOLLOW) == 0 &&
+      inode_of(there) == made && there.st_size == 0)
     ::unlinkat(directory, name.c_str(), 0);
 }
 
@@ -77,19 +75,20 @@ int staged_configs::open(int directory, const std::string& name, int flags, mode
   if ((flags & O_ACCMODE) != O_WRONLY && (flags & O_ACCMODE) != O_RDWR)
     return impossible;
   unique_fd made;
+  struct stat state {};
   if (flags & O_CREAT) {
     made.reset(::openat(directory, name.c_str(),
                         O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode));
     if (!made)
       return -errno;
   }
-  const int fd = open_copy(directory, name, flags);
-  if (fd < 0 && made)
-    remove_empty(directory, name, made.get());
+  const int fd = open_copy(directory, name, flags, static_cast<bool>(made));
+  if (fd < 0 && made && ::fstat(made.get(), &state) == 0)
+    remove_empty(directory, name, inode_of(state));
   return fd;
 }
 
-int staged_configs::open_copy(int directory, const std::string& name, int flags) {
+int staged_configs::open_copy(int directory, const std::string& name, int flags, bool made) {
   if (::faccessat(directory, name.c_str(), (flags & O_ACCMODE) == O_WRONLY ? W_OK : R_OK | W_OK,
                   AT_EACCESS | AT_SYMLINK_NOFOLLOW) != 0)
     return -errno;
@@ -108,11 +107,12 @@ int staged_configs::open_copy(int directory, const std::string& name, int flags)
   if (text.get() < 0 || theirs.get() < 0)
     return theirs.get() < 0 ? theirs.get() : text.get();
   copy.reset(); // before it is watched
-  const int e = add(directory, name, std::move(text), {inode_of(state), std::move(old)});
+  const int e = add(directory, name, std::move(text), {inode_of(state), std::move(old)}, made);
   return e < 0 ? e : theirs.release();
 }
 
-int staged_configs::add(int directory, const std::string& name, unique_fd text, copied_config was) {
+int staged_configs::add(int directory, const std::string& name, unique_fd text, copied_config was,
+                        bool made) {
   for (int tries = 0;; ++tries) {
     {
       const locked l(mutex_);
@@ -128,6 +128,8 @@ int staged_configs::add(int directory, const std::string& name, unique_fd text, 
         e->text = std::move(text);
         e->name = name;
         e->was = std::move(was);
+        e->made = made;
+        ++in_use_;
         return 0;
       }
     }
@@ -192,14 +194,28 @@ void* staged_configs::wait_for_ends(void* self) {
 // The kernel tells of a close before it counts the writer out, so whoever is still counted may be
 // another one, or on the way out.
 void staged_configs::look(entry& e) {
-  const bool more_may_come =
-      has_writers(e.text.get()); // looked at first: else it could come between
+  // Looked at first: else it could come between.
+  if (writers_of(e.text.get()) != writers::some)
+    return finish(e);
   put_in_place(e);
   --e.looks;
-  if (more_may_come)
-    return;
+}
+
+void staged_configs::finish(entry& e) {
+  if (!put_in_place(e) && e.made && is_dot_git(e.name))
+    remove_empty(e.directory.get(), e.name, e.was.file);
   ::inotify_rm_watch(events_.get(), e.watch);
   e = entry();
+  --in_use_;
+}
+
+void staged_configs::catch_up() {
+  if (in_use_ == 0)
+    return;
+  const locked l(mutex_);
+  for (entry& e : entries_)
+    if (e.watch >= 0 && writers_of(e.text.get()) == writers::none)
+      finish(e);
 }
 
 int staged_configs::milliseconds_to_next_look() const {
@@ -209,25 +225,24 @@ int staged_configs::milliseconds_to_next_look() const {
   return most == 0 ? -1 : 1 << (looks_at_most - most);
 }
 
-void staged_configs::put_in_place(entry& e) {
+bool staged_configs::put_in_place(entry& e) {
   std::string text, refused;
   const std::string path = path_of(proc_, e.directory.get());
   const int error = read_all(e.text.get(), most(e.directory.get(), e.name), text);
   if (error < 0)
     refused = error == -EFBIG ? "git config: too long" : "git config: could not be read back";
   else
-    replace_config(e.directory.get(), e.name, text, path, e.was, refused);
+    replace_config(e.directory.get(), e.name, text, path, places_, e.was, refused);
   if (!refused.empty())
     sink_((path + '/' + e.name).c_str(), refused.c_str());
+  return refused.empty();
 }
 
 void staged_configs::settle() {
   const locked l(mutex_);
-  for (entry& e : entries_) {
+  for (entry& e : entries_)
     if (e.watch >= 0)
-      put_in_place(e);
-    e = entry();
-  }
+      finish(e);
 }
 
 } // namespace piorch::sandbox::guard

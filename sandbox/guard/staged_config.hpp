@@ -1,13 +1,18 @@
 // Git settings, and the files that Git believes (state_file), that a program opens for writing
 // directly instead of through a lock file (Git libraries, cp, tar, shells): it gets a nameless
 // copy, and when that is closed its text is checked and put in place as a whole (config_file). The
-// file itself is never open for writing.
+// file itself is never open for writing. Of those who wrote, the next of the guarded calls of
+// anybody is served after that (catch_up): Git reads back what it wrote only after one.
 //
 // Contract: what the program sees is a file like any other, except that a setting
 // which is refused leaves everything as it was, with a line in the report and no errno (close
-// has none for that), and that a reader can see the former text for a moment after the close.
+// has none for that; a `.git` file that the open made is gone again), and that a reader can see
+// the former text for a moment after the close, if no guarded call was made in between.
 // At most 32 at a time; another open waits a second for one of them, and is refused then. The
 // attack: writing on after the check; the text that is checked is a copy of our own by then.
+//
+// Locks: the mutex comes after `deeds` and before creation_lock and the gate of git_file_places, so
+// whoever holds one of those two opens nothing here.
 //
 // Any thread. The first use starts a thread that waits for the copies to be closed.
 #pragma once
@@ -16,6 +21,7 @@
 #include "sandbox/guard/config_file.hpp"
 #include "sandbox/guard/refusal.hpp"
 
+#include <atomic>
 #include <pthread.h>
 #include <string>
 
@@ -23,13 +29,18 @@ namespace piorch::sandbox::guard {
 
 class staged_configs {
 public:
-  staged_configs(int proc, refusal_sink sink) : proc_(proc), sink_(sink) {}
+  staged_configs(int proc, git_file_places& places, refusal_sink sink)
+      : proc_(proc), places_(places), sink_(sink) {}
 
   // A descriptor for the caller of D/name opened with `flags`, `impossible` or another -errno.
   // With O_CREAT the file is made first, empty, with the calling thread's umask; it is gone again
   // when the call fails.
   static constexpr int impossible = -EUSERS;
   int open(int directory, const std::string& name, int flags, mode_t mode);
+
+  // Puts in place whatever has no writer any more. Before each call: one load when there is
+  // nothing.
+  void catch_up();
 
   // At the end of the command, when nobody writes any more: puts in place what is left.
   void settle();
@@ -42,23 +53,28 @@ private:
     ipc::unique_fd directory, text;
     std::string name;
     copied_config was;
+    bool made = false; // by the open, empty
   };
 
   std::size_t most(int directory, const std::string& name) const; // bytes of D/name
-  int open_copy(int directory, const std::string& name, int flags);
+  int open_copy(int directory, const std::string& name, int flags, bool made);
   entry* free_entry(); // under the mutex
   bool start();        // the first time; under the mutex
-  int add(int directory, const std::string& name, ipc::unique_fd text, copied_config was);
-  void put_in_place(entry& e);
+  int add(int directory, const std::string& name, ipc::unique_fd text, copied_config was,
+          bool made);
+  bool put_in_place(entry& e); // false: refused
+  void finish(entry& e);       // puts it in place for the last time
   void look(entry& e);
   int milliseconds_to_next_look() const;
   static void* wait_for_ends(void* self);
 
   const int proc_;
+  git_file_places& places_;
   const refusal_sink sink_;
   pthread_mutex_t mutex_ = PTHREAD_MUTEX_INITIALIZER;
   ipc::unique_fd events_;
   entry entries_[at_most];
+  std::atomic<int> in_use_{0}; // of them; changed under the mutex
 };
 
 } // namespace piorch::sandbox::guard

@@ -3,6 +3,7 @@
 #include "ipc/unique_fd.hpp"
 #include "sandbox/guard/config_file.hpp"
 #include "sandbox/guard/entries.hpp"
+#include "sandbox/guard/git_file.hpp"
 #include "sandbox/guard/git_index.hpp"
 #include "sandbox/guard/git_state.hpp"
 #include "sandbox/guard/rules.hpp"
@@ -114,7 +115,8 @@ bool is_work_trees_head(int parent, std::string_view path, std::string_view name
 } // namespace
 
 bool may_be_state_file(std::string_view path, std::string_view name) {
-  return kind_at_the_top(name) != state_file::none || path.empty() || has_component(path, "refs");
+  return is_dot_git(name) || kind_at_the_top(name) != state_file::none || path.empty() ||
+         has_component(path, "refs");
 }
 
 namespace {
@@ -141,6 +143,8 @@ bool is_more_than_a_reference(int parent, std::string_view name) {
 state_file state_file_of(int parent, std::string_view path, std::string_view name) {
   if (!may_be_state_file(path, name) || is_more_than_a_reference(parent, name))
     return state_file::none;
+  if (is_dot_git(name) && !path.empty() && !has_component(path, "refs"))
+    return state_file::git_file;
   auto found = state_file::reference; // the strictest, where it cannot be told
   const bool is = any_git_dir(parent, [&](int levels) {
     const auto kind = path.empty() ? state_file::reference : kind_inside(path, name, levels);
@@ -148,7 +152,7 @@ state_file state_file_of(int parent, std::string_view path, std::string_view nam
       found = kind;
     return kind != state_file::none;
   });
-  return is ? found : state_file::none;
+  return is ? found : is_dot_git(name) ? state_file::git_file : state_file::none;
 }
 
 bool holds_state_files(int parent, std::string_view path, std::string_view name) {
@@ -171,12 +175,15 @@ verdict judge_state(int parent, std::string_view path, std::string_view name, de
     case deed::move_away:
       return verdict::allow;
     case deed::create:
-      if (is_work_trees_head(parent, path, name))
+      if (!is_dot_git(name) && is_work_trees_head(parent, path, name))
         return verdict::decoy;
       return verdict::stage;
     case deed::move_here:
       return verdict::publish;
     case deed::write: // a copy that is put in place later would be read too early
+      if (is_dot_git(name) && state_file_of(parent, path, name) == state_file::git_file)
+        return verdict::stage;
+      break;
     case deed::make_other:
     case deed::link_from:
       break;
@@ -185,9 +192,12 @@ verdict judge_state(int parent, std::string_view path, std::string_view name, de
 }
 
 std::size_t most_bytes(state_file kind) {
-  return kind == state_file::index ? index_bytes_at_most : other_bytes_at_most;
+  return kind == state_file::index      ? index_bytes_at_most
+         : kind == state_file::git_file ? git_file_bytes_at_most
+                                        : other_bytes_at_most;
 }
 
+namespace {
 const char* bad_state(state_file kind, std::string_view text) {
   switch (kind) {
     case state_file::index:
@@ -196,10 +206,21 @@ const char* bad_state(state_file kind, std::string_view text) {
       return bad_ref(text);
     case state_file::conflicts:
       return bad_merge_rr(text);
+    case state_file::git_file:
     case state_file::none:
       break;
   }
   return nullptr;
+}
+} // namespace
+
+int check_state(state_file kind, int directory, git_file_places& places, std::string& text,
+                std::string& refused) {
+  if (kind == state_file::git_file)
+    return places.check(directory, text, refused);
+  const char* why = bad_state(kind, text);
+  refused = why ? why : "";
+  return why ? -EACCES : 0;
 }
 
 namespace {
@@ -216,7 +237,7 @@ int renew(int directory, const char* name, const std::string& text, const struct
 } // namespace
 
 int publish_state(state_file kind, int from, const char* name, int directory, const char* to,
-                  std::string& refused) {
+                  git_file_places& places, std::string& refused) {
   const int fd = creation_lock(directory);
   if (fd < 0)
     return fd;
@@ -229,10 +250,8 @@ int publish_state(state_file kind, int from, const char* name, int directory, co
       refused = unclear;
     return e;
   }
-  if (const char* why = bad_state(kind, text)) {
-    refused = why;
-    return -EACCES;
-  }
+  if (const int e = check_state(kind, directory, places, text, refused); e < 0)
+    return e;
   // The new file is made under the lock's name, which nobody can open for writing now.
   if (::fstat(from, &a) != 0 || ::fstat(directory, &b) != 0)
     return -errno;

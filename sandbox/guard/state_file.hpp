@@ -13,17 +13,22 @@
 //   D/worktrees/NAME/HEAD, made by an open
 //       is Git's own placeholder, whatever is written to the descriptor
 //
+// A file called `.git` in any directory is one as well, by which Git finds D. Its text is checked
+// where it gets to (git_file_places). What is there is opened for writing as a copy, too: Git
+// does so, and the copy is in place before the next call is served.
+//
 // Any thread.
 #pragma once
 
 #include "sandbox/guard/git_dir.hpp"
+#include "sandbox/guard/git_file_places.hpp"
 
 #include <string>
 #include <string_view>
 
 namespace piorch::sandbox::guard {
 
-enum class state_file : std::uint8_t { none, index, reference, conflicts };
+enum class state_file : std::uint8_t { none, index, reference, conflicts, git_file };
 
 inline constexpr const char* only_harmless_state =
     "git state: only as a file of its own, by rename or by writing it";
@@ -42,12 +47,16 @@ verdict judge_state(int parent, std::string_view path, std::string_view name, de
 bool holds_state_files(int parent, std::string_view path, std::string_view name);
 
 std::size_t most_bytes(state_file kind);
-const char* bad_state(state_file kind, std::string_view text); // nullptr if harmless
+
+// May the file in this directory get this text? 0, or -EACCES and `refused`. Of a git_file
+// `text` is what it gets then.
+int check_state(state_file kind, int directory, git_file_places& places, std::string& text,
+                std::string& refused);
 
 // Renames from/`name` to directory/`to` after the check. 0 or -errno; with -EACCES `refused` says
 // why. Takes the creation_lock.
 int publish_state(state_file kind, int from, const char* name, int directory, const char* to,
-                  std::string& refused);
+                  git_file_places& places, std::string& refused);
 
 // Are all of them in D, which is becoming a Git directory, harmless? Each is put into a new file
 // that nobody has open. 0, or -EACCES and `refused`.

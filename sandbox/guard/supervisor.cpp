@@ -156,8 +156,9 @@ void serve_once(surroundings& s, thread_state& t, caller& c, const seccomp_notif
 // listener. The second one is made when a few calls have been served: many commands end before
 // (a shell that opens the terminal and tries /dev/tty has made one or two).
 struct team {
-  team(int proc, int root, const std::vector<rule>& protected_names, refusal_sink sink)
-      : shared(proc, root, protected_names, sink) {}
+  team(int proc, int root, const std::vector<rule>& protected_names,
+       const std::vector<std::string>& trees, refusal_sink sink)
+      : shared(proc, root, protected_names, trees, sink) {}
 
   surroundings shared;
   pthread_mutex_t door = PTHREAD_MUTEX_INITIALIZER;
@@ -216,6 +217,7 @@ void* supervise(void* argument) {
         return nullptr;
       continue;
     }
+    s.configs.catch_up();
     caller c(s.listener, s.proc, *call, s.one_root ? s.root : -1);
     if (s.lost)
       serve_once(s, state, c, *call);
@@ -306,7 +308,7 @@ int install_and_hand_over(int to, const sock_fprog& other) {
 }
 
 int start_supervisor(int supervisor_end, const std::vector<rule>& protected_names,
-                     refusal_sink sink, bool one_root) {
+                     const std::vector<std::string>& trees, refusal_sink sink, bool one_root) {
   rlimit files{};
   if (::getrlimit(RLIMIT_NOFILE, &files) == 0) {
     files.rlim_cur = files.rlim_max;
@@ -316,7 +318,7 @@ int start_supervisor(int supervisor_end, const std::vector<rule>& protected_name
   const int root = status(::open("/", O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (proc < 0 || root < 0)
     return proc < 0 ? proc : root;
-  auto* t = new (std::nothrow) team(proc, root, protected_names, sink);
+  auto* t = new (std::nothrow) team(proc, root, protected_names, trees, sink);
   if (!t)
     return -ENOMEM;
   t->shared.one_root = one_root;

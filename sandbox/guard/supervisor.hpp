@@ -32,9 +32,11 @@ int install_and_hand_over(int command_end, const sock_fprog& other);
 // In PID 1: starts the threads and takes the listener. 0 or -errno: end the process then, and
 // with it the child. Everything it needs lives as long as the process. `sink` is called from
 // the threads. `one_root`: the command's own filter denies whatever changes a root directory
-// (chroot, pivot_root, new user and mount namespaces), so nobody's is looked up.
+// (chroot, pivot_root, new user and mount namespaces), so nobody's is looked up. `trees`: the
+// writable ones that the host has at the same place (git_file_places).
 int start_supervisor(int supervisor_end, const std::vector<rule>& protected_names,
-                     refusal_sink sink, bool one_root = false);
+                     const std::vector<std::string>& trees, refusal_sink sink,
+                     bool one_root = false);
 
 // In PID 1, when every other process has gone: finishes what was put off.
 void end_supervisor();

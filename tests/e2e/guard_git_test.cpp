@@ -181,5 +181,33 @@ TEST_F(GuardedExec, Submodules) {
     test -e second/module/.git)sh");
 }
 
+// Git reads each of its `.git` files back, some at once and some before there is what they name.
+TEST_F(GuardedExec, GitFilesOfEveryKind) {
+  expect_works(R"sh(
+    git init -q; git commit -q --allow-empty -m a; git init -q library
+    git -C library commit -q --allow-empty -m l; git init -q super; git -C super commit -q --allow-empty -m s
+    for i in $(seq 20); do
+      git worktree add -q tree$i; git -C super worktree add -q ../other$i; echo x > tree$i/x
+      git -C tree$i add x; git -C tree$i commit -qm x; git worktree list | grep -q tree$i
+      git worktree move tree$i moved$i; git -C moved$i status --short > /dev/null
+      git -C super worktree move ../other$i sub$i; git -C super/sub$i log -1 > /dev/null
+      mv super/sub$i super/by-hand; git -C super worktree repair by-hand 2>/dev/null
+      git -C super/by-hand log -1 > /dev/null; git -C super worktree remove by-hand
+      git worktree remove moved$i; test ! -e moved$i
+      git -C super -c protocol.file.allow=always submodule --quiet add "$PWD/library" deep/module$i
+      git -C super commit -qm $i
+      git init -q --separate-git-dir init$i.git init$i; git -C init$i commit -q --allow-empty -m i
+      git init -q --separate-git-dir again$i.git init$i; git -C init$i log -1 > /dev/null
+      git clone -q --separate-git-dir clone$i.git super clone$i; git -C clone$i log -1 > /dev/null
+    done
+    git clone -q super second; git -C second -c protocol.file.allow=always submodule --quiet update --init
+    mv second third; test $(git -C third submodule status | wc -l) = 20
+    test "$(cat third/deep/module7/.git)" = 'gitdir: ../../.git/modules/deep/module7'
+    git -C third/deep/module7 log -1 > /dev/null
+    cd "$TMPDIR"; git clone -q "$OLDPWD/super" s
+    git -C s -c protocol.file.allow=always submodule --quiet update --init; git -C s/deep/module1 log -1 > /dev/null
+    git init -q --separate-git-dir i.git i; git -C s worktree add -q ../t)sh");
+}
+
 } // namespace
 } // namespace piorch::cli

@@ -166,6 +166,20 @@ TEST_F(GuardDirectWrites, WhatIsRefusedLeavesNoEmptyFile) {
   EXPECT_FALSE(fs::exists(w.path() / "new/.git/config"));
 }
 
+// Each is in place before the next guarded call of anybody is served.
+TEST_F(GuardDirectWrites, OneAfterTheOther) {
+  for (int n = 1; n <= 20; ++n) {
+    EXPECT_EQ(run("cd repo; u one >> .git/config; u two >> .git/config; e >> .git/config; "
+                  "u three >> .git/config")
+                  .refusals,
+              w.path().string() + "/repo/.git/config: git config: core.fsmonitor\n");
+    EXPECT_EQ(text(), before + "[user]\n\tname = one\n[user]\n\tname = two\n"
+                               "[user]\n\tname = three\n");
+    run("cp repo/.git/config c; head -n -6 c > repo/.git/config");
+    EXPECT_EQ(text(), before);
+  }
+}
+
 TEST_F(GuardDirectWrites, TheFilesOwnPermissionsCount) {
   EXPECT_THAT(run("chmod 400 repo/.git/config; u me >> repo/.git/config; true").output,
               HasSubstr("Permission denied"));

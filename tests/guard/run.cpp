@@ -127,8 +127,8 @@ int main(int argc, char** argv) {
   ::close(h.command);
   keep_capabilities(off ? 0 : 1u << CAP_SYS_PTRACE);
   if (!off)
-    if (const int e =
-            start_supervisor(h.supervisor, protect, {refusals >= 0 ? tell : nullptr, &refusals});
+    if (const int e = start_supervisor(h.supervisor, protect, {workspace},
+                                       {refusals >= 0 ? tell : nullptr, &refusals});
         e < 0) {
       std::fprintf(stderr, "guard-run: start: %s\n", std::strerror(-e));
       return 125;

@@ -64,8 +64,10 @@ workspace::workspace(bool with_repository) {
     fs::copy(repository(), path_ / "repo", fs::copy_options::recursive);
   for (const char* directory : {"linked/.hk", "linked/.husky/_"})
     fs::create_directories(path_ / directory);
-  for (const char* file : {"linked/.git", "linked/.hk/pre-commit", "linked/.husky/_/h"})
+  for (const char* file : {"linked/.hk/pre-commit", "linked/.husky/_/h"})
     std::ofstream(path_ / file) << "the host's\n";
+  std::ofstream(path_ / "linked/.git")
+      << "gitdir: " << (path_ / "repo/.git/worktrees/l").string() << '\n';
   host_ = std::make_unique<watched_tree>(path_);
 }
 
@@ -269,6 +271,22 @@ std::string workspace::planted() const {
         if (e.path().extension() != ".sample")
           found(e.path());
   };
+  // A `.git` file: to where it leads now, and from where Git reads it.
+  const auto judge_git_file = [&](const fs::path& file) {
+    const std::string text = test::read_file(file);
+    if (text.empty())
+      return;
+    std::error_code none;
+    const std::string key = "gitdir: ";
+    const auto target = fs::weakly_canonical(
+        file.parent_path() / text.substr(std::min(key.size(), text.size()),
+                                         text.find('\n') - std::min(key.size(), text.size())),
+        none);
+    const auto from_here = target.lexically_relative(fs::canonical(path_)).string();
+    if (text.rfind(key, 0) != 0 || text.find('\0') != text.npos || text.size() > 4200 ||
+        text.find('\n') + 1 != text.size() || from_here.rfind("..", 0) == 0)
+      found(file.string() + " leads to " + target.string());
+  };
   judge(path_);
   std::error_code error;
   for (fs::recursive_directory_iterator
@@ -278,6 +296,8 @@ std::string workspace::planted() const {
     const auto name = at->path().filename();
     if ((name == ".gitignore" || name == ".mailmap") && at->is_fifo(error))
       found(at->path());
+    if (name == ".git" && at->is_regular_file(error) && !at->is_symlink(error))
+      judge_git_file(at->path());
     if (at->is_directory(error) && !at->is_symlink(error)) {
       // An attack may have closed it.
       fs::permissions(at->path(), fs::perms::owner_all, fs::perm_options::add, error);

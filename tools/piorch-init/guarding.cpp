@@ -156,9 +156,13 @@ void guarding::serve() {
   ::close(command_end_);
   static std::vector<sandbox::guard::rule> rules;
   static reporter reports(to_broker_);
+  std::vector<std::string> trees;
+  for (const root& r : job_.roots)
+    trees.emplace_back(r.path);
   int e = read_rules(job_, rules);
   if (e == 0)
-    e = sandbox::guard::start_supervisor(supervisor_end_, rules, {reporter::tell, &reports}, true);
+    e = sandbox::guard::start_supervisor(supervisor_end_, rules, trees, {reporter::tell, &reports},
+                                         true);
   if (e < 0 && e != -EPIPE && e != -EBUSY && e != -EINVAL)
     to_broker_.fail(wire::stage::guard, -e, "start the create guard");
   ::close(supervisor_end_);

@@ -9,6 +9,7 @@ int main(int argc, char** argv) {
   add_git_settings_attacks(all);
   add_git_directory_attacks(all);
   add_git_state_attacks(all);
+  add_git_file_attacks(all);
   add_plain_attacks(all);
   add_tree_attacks(all);
   const std::string mode = argc > 1 ? argv[1] : "";

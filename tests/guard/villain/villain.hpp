@@ -28,6 +28,7 @@ void add_kernel_attacks(std::vector<attack>& list);   // around the filter and t
 void add_git_settings_attacks(std::vector<attack>& list);
 void add_git_directory_attacks(std::vector<attack>& list);
 void add_git_state_attacks(std::vector<attack>& list);
+void add_git_file_attacks(std::vector<attack>& list);
 void add_plain_attacks(std::vector<attack>& list);
 void add_tree_attacks(std::vector<attack>& list);
 

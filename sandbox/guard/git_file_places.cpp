@@ -1,0 +1,174 @@
+#include "sandbox/guard/git_file_places.hpp"
+
+#include "sandbox/guard/git_dir.hpp"
+#include "sandbox/guard/git_file.hpp"
+#include "sandbox/guard/rules.hpp"
+#include "sandbox/guard/walk.hpp"
+
+#include <algorithm>
+#include <sys/statvfs.h>
+
+namespace piorch::sandbox::guard {
+
+using ipc::unique_fd;
+
+namespace {
+
+constexpr std::size_t ways_at_most = 1024;
+constexpr const char* not_as_git_writes = "git file: not as git writes it";
+constexpr const char* leads_outside =
+    "git file: it leads out of what this sandbox may write, or through a link";
+
+std::vector<std::string> components(std::string_view path) {
+  std::vector<std::string> out;
+  for (std::size_t at = 0; at < path.size();) {
+    const auto end = std::min(path.find('/', at), path.size());
+    if (end > at)
+      out.emplace_back(path.substr(at, end - at));
+    at = end + 1;
+  }
+  return out;
+}
+
+bool is_read_only(int directory) {
+  struct statvfs s {};
+  return ::fstatvfs(directory, &s) != 0 || (s.f_flag & ST_RDONLY);
+}
+
+// From `base` as far as there is something: only directories that may be written.
+bool leads_through_directories(int base, const std::vector<std::string>& names) {
+  unique_fd at(open_path(base, ".", O_DIRECTORY));
+  for (const auto& name : names) {
+    if (at.get() < 0 || is_read_only(at.get()))
+      return false;
+    unique_fd next(open_path(at.get(), name.c_str(), O_DIRECTORY | O_NOFOLLOW));
+    if (next.get() == -ENOENT)
+      return true;
+    at = std::move(next);
+  }
+  return at.get() >= 0 && !is_read_only(at.get());
+}
+
+int open_above(int directory, std::size_t levels) {
+  unique_fd at(open_path(directory, ".", O_DIRECTORY));
+  for (; levels > 0 && at.get() >= 0; --levels)
+    at.reset(open_path(at.get(), "..", O_DIRECTORY));
+  return at.release();
+}
+
+bool same_directory(int one, int other) {
+  struct stat a {
+  }, b{};
+  return ::fstat(one, &a) == 0 && ::fstat(other, &b) == 0 && inode_of(a) == inode_of(b);
+}
+
+} // namespace
+
+git_file_places::git_file_places(int proc, const std::vector<std::string>& trees) : proc_(proc) {
+  for (const auto& path : trees) {
+    unique_fd fd(::open(path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+    // As the kernel spells it: the question will be so, too.
+    if (fd)
+      trees_.push_back({path_of(proc, fd.get()), std::move(fd)});
+  }
+}
+
+const git_file_places::tree* git_file_places::tree_of(std::string_view path) const {
+  const tree* found = nullptr;
+  for (const tree& t : trees_)
+    if ((path == t.path ||
+         (path.substr(0, t.path.size()) == t.path && path[t.path.size()] == '/')) &&
+        (!found || t.path.size() > found->path.size()))
+      found = &t;
+  return found;
+}
+
+int git_file_places::check(int directory, std::string& text, std::string& refused) {
+  const std::string path = path_of(proc_, directory);
+  git_file read;
+  refused = not_as_git_writes;
+  if (path.empty() || path[0] != '/') // nobody knows where that is
+    return -EACCES;
+  refused.clear();
+  if (text.empty() || !tree_of(path)) // empty: Git takes it for broken, and nothing else
+    return 0;
+  refused = not_as_git_writes;
+  if (!read_git_file(text, path, read))
+    return -EACCES;
+  refused = leads_outside;
+  const tree* in = tree_of(read.path);
+  if (!in)
+    return -EACCES;
+  const auto down = components(std::string_view(read.path).substr(in->path.size()));
+  if (!leads_through_directories(in->directory.get(), down))
+    return -EACCES;
+  bool kept = true;
+  if (read.levels > 0) {
+    const unique_fd above(open_above(directory, read.levels));
+    auto own = components(path);
+    own.erase(own.begin(),
+              own.end() - static_cast<std::ptrdiff_t>(std::min(own.size(), read.levels)));
+    kept = above.get() >= 0 && keep(above.get(), std::move(own), true) &&
+           path_of(proc_, directory) == path; // nobody has moved it before that
+  } else {
+    const auto end = std::find_if(down.begin(), down.end(), is_dot_git);
+    kept = keep(in->directory.get(), {down.begin(), end}, false);
+  }
+  // Once more: what was begun before is done now, and nothing else comes.
+  if (!kept || !leads_through_directories(in->directory.get(), down))
+    return -EACCES;
+  text = read.text();
+  refused.clear();
+  return 0;
+}
+
+bool git_file_places::keep(int base, std::vector<std::string> names, bool stays) {
+  if (names.empty())
+    return true;
+  ::pthread_rwlock_wrlock(&gate_);
+  const bool known = std::any_of(ways_.begin(), ways_.end(), [&](const way& w) {
+    return w.stays == stays && w.names == names && same_directory(w.base.get(), base);
+  });
+  bool kept = known;
+  if (!known && ways_.size() < ways_at_most) {
+    ways_.push_back({unique_fd(open_path(base, ".", O_DIRECTORY)), std::move(names), stays});
+    kept = ways_.back().base.get() >= 0;
+    any_ = true;
+  }
+  ::pthread_rwlock_unlock(&gate_);
+  return kept;
+}
+
+bool git_file_places::is_on_a_way(int parent, std::string_view name, bool stays) const {
+  const std::string low = folded(name);
+  const bool odd = is_odd(name); // some file systems take it for a plainer one
+  return std::any_of(ways_.begin(), ways_.end(), [&](const way& w) {
+    unique_fd own;
+    int here = w.base.get();
+    for (const auto& one : w.names) {
+      if (w.stays == stays && (folded(one) == low || odd) && same_directory(here, parent) &&
+          (!odd || folds_names(parent) || folded(one) == low))
+        return true;
+      unique_fd next(open_path(here, one.c_str(), O_DIRECTORY | O_NOFOLLOW));
+      if (next.get() < 0) { // nobody may look (chmod by the command): it may go on all the same
+        const int e = next.get();
+        return w.stays == stays && e != -ENOENT && e != -ENOTDIR && e != -ELOOP &&
+               std::any_of(w.names.begin(), w.names.end(),
+                           [&](const std::string& any) { return odd || folded(any) == low; });
+      }
+      own = std::move(next);
+      here = own.get();
+    }
+    return false;
+  });
+}
+
+bool git_file_places::may_arrive(int parent, std::string_view name) const {
+  return !any_ || !is_on_a_way(parent, name, false);
+}
+
+bool git_file_places::may_leave(int parent, std::string_view name) const {
+  return !any_ || !is_on_a_way(parent, name, true);
+}
+
+} // namespace piorch::sandbox::guard

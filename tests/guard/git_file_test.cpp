@@ -1,0 +1,99 @@
+// `.git` files made by a command: they lead to a place that the guard watches, or are not made.
+// Judged from the host, at the end.
+#include "tests/guard/workspace.hpp"
+#include "tests/support/read_file.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+using piorch::test::workspace;
+using testing::HasSubstr;
+namespace fs = std::filesystem;
+
+namespace {
+
+class GuardGitFiles : public testing::Test {
+protected:
+  std::string text(const char* name = "tree/.git") const {
+    return piorch::test::read_file(w.path() / name);
+  }
+  std::string names(const std::string& inside) const {
+    return "gitdir: " + (w.path() / inside).string() + "\n";
+  }
+  workspace::outcome run(const std::string& script) const {
+    auto out = w.shell("g() { printf 'gitdir: %s\\n' \"$1\"; }; w=$PWD; mkdir -p tree\n" + script +
+                       "\necho finished: $?");
+    EXPECT_THAT(out.output, HasSubstr("finished: 0")) << script;
+    EXPECT_EQ(w.planted(), "") << script;
+    return out;
+  }
+
+  workspace w;
+};
+
+} // namespace
+
+TEST_F(GuardGitFiles, ThoseThatLeadInsideArePutInPlaceWithAnAbsolutePath) {
+  for (const char* script :
+       {"g $w/repo/.git > tree/.git", "g ../repo/.git > tree/.git",
+        "g .././repo//.git/ >> tree/.git", "g ../repo/.git > f; mv f tree/.git",
+        "g ../repo/.git > f; cp f tree/.git",
+        "g ../repo/.git > tree/.git.lock; mv tree/.git.lock tree/.git",
+        "printf 'gitdir: ../repo/.git' > tree/.git",
+        "g ../repo/.git > tree/.git; cat tree/.git > f",
+        "mkdir /tmp/t; g $w/repo/.git > /tmp/t/.git; mv /tmp/t/.git tree/.git"}) {
+    EXPECT_EQ(run(std::string("rm -rf tree/.git;") + script).refusals, "") << script;
+    EXPECT_EQ(text(), names("repo/.git")) << script;
+  }
+  EXPECT_EQ(run("g new.git > tree/.git").refusals, ""); // Git makes the directory afterwards
+  EXPECT_EQ(text(), names("tree/new.git"));
+}
+
+TEST_F(GuardGitFiles, OthersAreGoneOrAsTheyWereAndAreReported) {
+  for (const char* script :
+       {"g /etc > tree/.git", "g ../.. > tree/.git", "g $w/../x > tree/.git",
+        "g /tmp/x > tree/.git", "g ../plain.txt > tree/.git", "g ../way/x > tree/.git",
+        "g /tmp/x > f; mv f tree/.git || :", "ln -s $w l; g ../l/repo/.git > tree/.git",
+        "echo gitdir:$w/repo/.git > tree/.git", "(g $w/repo/.git; echo x) > tree/.git",
+        "printf 'gitdir: %s\\0' $w/repo/.git > tree/.git"}) {
+    EXPECT_THAT(run(script).refusals, HasSubstr("tree/.git: git file: ")) << script;
+    EXPECT_FALSE(fs::exists(w.path() / "tree/.git")) << script;
+  }
+  run("g ../repo/.git > tree/.git");
+  EXPECT_THAT(run("g /etc > tree/.git").refusals, HasSubstr("leads out of"));
+  EXPECT_EQ(text(), names("repo/.git"));
+  EXPECT_EQ(run("rm tree/.git; touch tree/.git").refusals, "");
+  EXPECT_EQ(text(), "");
+}
+
+// Nobody has to wait who makes a guarded call in between, as Git does.
+TEST_F(GuardGitFiles, TheyAreThereBeforeTheNextGuardedCall) {
+  const auto out = run(R"sh(mkdir deep
+    for i in $(seq 200); do rm -f deep/.git; g ../repo/.git > deep/.git; : > tick; read x < deep/.git
+      test "$x" = "gitdir: $w/repo/.git" || echo "$i: $x"; done)sh");
+  EXPECT_EQ(out.output, "finished: 0\n");
+}
+
+// A moved repository keeps its submodules; they keep their places in it.
+TEST_F(GuardGitFiles, ThoseOfSubmodulesStayRelative) {
+  const auto out = run(R"sh(mkdir -p repo/sub/module repo/.git/modules
+    g ../../.git/modules/m > repo/sub/module/.git; : > tick
+    mv repo/sub/module m && echo moved; mv repo/sub s && echo moved; mv repo other)sh");
+  EXPECT_EQ(out.output, "mv: cannot move 'repo/sub/module' to 'm': Permission denied\n"
+                        "mv: cannot move 'repo/sub' to 's': Permission denied\nfinished: 0\n");
+  EXPECT_THAT(out.refusals, HasSubstr("it holds a .git file"));
+  EXPECT_EQ(text("other/sub/module/.git"), "gitdir: ../../.git/modules/m\n");
+  EXPECT_EQ(run("g ../.git/modules/m > tree/.git").refusals, ""); // of the workspace's own
+  EXPECT_EQ(text(), "gitdir: ../.git/modules/m\n");
+  run("g ../repo/.git/modules/m > tree/.git; mkdir -p /tmp/t; g ../anywhere > /tmp/t/.git");
+  EXPECT_EQ(text(), names("repo/.git/modules/m"));
+}
+
+TEST_F(GuardGitFiles, OnTheWayToThemOnlyDirectoriesAreMade) {
+  const auto out = run(R"sh(mkdir d; g ../d/e.git > tree/.git; : > tick
+    mkdir d/e.git; mv d/e.git f; ln -s /etc d/e.git && echo linked; mv f d/e.git && echo moved
+    mkdir d/e.git; rm -r d; mkdir d; ln -s x d/other)sh");
+  EXPECT_THAT(out.refusals, HasSubstr("/d/e.git: a .git file leads through it"));
+  EXPECT_EQ(out.output.find("linked"), out.output.npos);
+  EXPECT_EQ(out.output.find("moved"), out.output.npos);
+}
