@@ -182,6 +182,27 @@ git_layout find_git(const std::string& work_tree) {
   return out;
 }
 
+std::vector<std::string> way_of_git_file(const std::string& work_tree) {
+  std::vector<std::string> out;
+  const std::string dot_git = join(work_tree, ".git");
+  const auto st = look(dot_git);
+  const auto text =
+      st && S_ISREG(st->st_mode) ? read_small_file(dot_git, pointer_limit_bytes) : std::nullopt;
+  constexpr std::string_view key = "gitdir:";
+  if (!text || text->compare(0, key.size(), key) != 0)
+    return out;
+  const std::string_view path = trimmed(std::string_view(*text).substr(key.size()));
+  const auto whole = std::filesystem::path(resolve_from(work_tree, path)).lexically_normal();
+  std::filesystem::path up;
+  for (const auto& name : whole) {
+    if (name == ".git" || name.empty()) // behind the last slash
+      break;
+    up /= name;
+    out.push_back(up.string());
+  }
+  return out;
+}
+
 std::vector<protected_path> protect_git_dir(const std::string& git_dir,
                                             const std::string& workspace) {
   std::vector<protected_path> out;

@@ -30,6 +30,11 @@ bool is_repository(const std::string& common_dir);
 // it names points back here, and that place lies where no worker could write.
 git_layout find_git(const std::string& work_tree);
 
+// The directories through which the `.git` file of a work tree leads, as far as a link could come
+// to be in their place: those above a `.git`, or all. They need not be there. As text, outermost
+// first.
+std::vector<std::string> way_of_git_file(const std::string& work_tree);
+
 // The entries of a Git directory that must not be written; paths relative to it.
 // Present ones only for modules and linked worktrees, as they are found by a walk. What
 // may be removed by a command is left to the create guard: hooks of which Git runs none

@@ -54,6 +54,19 @@ public:
     pins_.push_back({access::pin, path, {}, reason, true, false, by_guard});
   }
 
+  // Nothing but mkdir makes these names, be they there or not.
+  void add_way(const std::vector<std::string>& way) {
+    for (const std::string& path : way)
+      if (const rule* tree = tree_of(p_, path); tree && tree->path != path)
+        pins_.push_back({access::pin,
+                         path,
+                         {},
+                         "a .git file leads through it",
+                         is_directory(path),
+                         false,
+                         true});
+  }
+
   // Every directory above a protected path is pinned, or renaming it would
   // bring the name within reach (facts: `mv a c; mkdir a`). Parents first.
   void finish() {
@@ -97,6 +110,7 @@ void protect_git(protector& out, const policy& p, const std::string& work_tree,
   const std::string dot_git = join(work_tree, ".git");
   if (git.kind == kind::none)
     return;
+  out.add_way(way_of_git_file(work_tree));
   if (git.kind == kind::directory)
     out.add_pin(dot_git, "the repository itself must not be replaced", nested);
   else

@@ -101,6 +101,9 @@ int operations::rename(int from_directory, const char* from, int to_directory, s
                                                                     : nullptr;
       return !in_the_way;
     };
+    // mv into a directory begins like this.
+    if ((flags & no_replace) && is_there(target))
+      return is_there(source) ? -EEXIST : -ENOENT;
     if (!may_go(source, target) || ((flags & exchange) && !may_go(target, source)))
       return -EACCES;
     return status(::syscall(SYS_renameat2, source.parent, source.spelled().c_str(), target.parent,

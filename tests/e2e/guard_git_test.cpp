@@ -181,6 +181,24 @@ TEST_F(GuardedExec, Submodules) {
     test -e second/module/.git)sh");
 }
 
+// What a `.git` file leads through stays free of links, also when it was made by an earlier command
+// and nothing is there.
+TEST_F(GuardedExec, AGitFileLeadsNowhereElseLater) {
+  expect_works(R"sh(
+    mkdir -p tree other d; echo 'gitdir: ../d/e.git' > tree/.git
+    git init -q --separate-git-dir g.git other; rm -rf g.git d
+    git init -q sub; git -C sub commit -q --allow-empty -m s; git -C sub worktree add -q ../linked
+    mv sub moved; mkdir sub; mv moved/.git sub; git -C linked log -1 > /dev/null)sh");
+  const auto r = in_sandbox(R"sh(
+    ln -s /etc d && echo made; ln -s /etc g.git && echo made; mkdir x; ln -s /etc x/e.git
+    mv x d && echo moved; mv sub m && echo moved; rm -rf sub; ln -s /etc sub && echo made
+    (echo 'gitdir: /etc' > tree/.git) 2>/dev/null && echo written
+    mkdir d; mkdir d/e.git; git init -q sub; echo finished)sh");
+  EXPECT_EQ(r.out, "finished\n") << r.err;
+  EXPECT_EQ(test::read_file(app / "tree/.git"), "gitdir: " + (app / "d/e.git").string() + "\n");
+  EXPECT_THAT(refusals(), Contains(HasSubstr("d: leads to a protected path")));
+}
+
 // Git reads each of its `.git` files back, some at once and some before there is what they name.
 TEST_F(GuardedExec, GitFilesOfEveryKind) {
   expect_works(R"sh(

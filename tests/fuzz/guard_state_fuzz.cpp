@@ -1,5 +1,7 @@
 // fuzz: guard
-// Git's state files, the same bytes as each of them: an index, a reference, MERGE_RR.
+// Git's state files, the same bytes as each of them: an index, a reference, MERGE_RR, a `.git`
+// file.
+#include "sandbox/guard/git_file.hpp"
 #include "sandbox/guard/git_index.hpp"
 #include "sandbox/guard/git_state.hpp"
 #include "tests/fuzz/require.hpp"
@@ -87,6 +89,21 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t siz
       require_inside(record.substr(record.find('\t') + 1));
       at += record.size() + 1;
     }
+  // What is written is read as what it was read as, and leads where it was found to lead.
+  git_file first, second;
+  if (read_git_file(text, "/w/a/b/c/d", first)) {
+    PIORCH_REQUIRE(first.path[0] == '/');
+    for (std::size_t at = first.path.find("/."); at != text.npos;
+         at = first.path.find("/.", at + 1)) {
+      const auto name = first.path.substr(at + 1, first.path.find('/', at + 1) - at - 1);
+      PIORCH_REQUIRE(name != "." && name != "..");
+    }
+    const std::string again = first.text();
+    PIORCH_REQUIRE(again.find('\n') == again.size() - 1 && again.find('\0') == again.npos);
+    PIORCH_REQUIRE(read_git_file(again, "/w/a/b/c/d", second) && second.path == first.path &&
+                   second.levels == first.levels && second.text() == again);
+  }
+
   const bool lock = size >= 5 && text.substr(size - 5) == ".lock";
   PIORCH_REQUIRE(!lock || (!is_index_name(text) && !is_ref_path(text)));
   return 0;

@@ -92,7 +92,7 @@ TEST_F(GuardGitFiles, ThoseOfSubmodulesStayRelative) {
 TEST_F(GuardGitFiles, OnTheWayToThemOnlyDirectoriesAreMade) {
   const auto out = run(R"sh(mkdir d; g ../d/e.git > tree/.git; : > tick
     mkdir d/e.git; mv d/e.git f; ln -s /etc d/e.git && echo linked; mv f d/e.git && echo moved
-    mkdir d/e.git; rm -r d; mkdir d; ln -s x d/other)sh");
+    mkdir d/e.git; mv f d; rm -r d; mkdir d; ln -s x d/other)sh");
   EXPECT_THAT(out.refusals, HasSubstr("/d/e.git: a .git file leads through it"));
   EXPECT_EQ(out.output.find("linked"), out.output.npos);
   EXPECT_EQ(out.output.find("moved"), out.output.npos);
