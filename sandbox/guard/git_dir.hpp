@@ -16,6 +16,8 @@
 //   commondir           everywhere: only in G/worktrees/NAME of a Git directory G, and its text
 //                       is always "../..", whatever is written to the descriptor
 //   index, HEAD, refs/… see state_file
+//   .git                everywhere: a directory made by mkdir, or moved there and found harmless; a
+//                       file whose text leads to where the guard watches (git_file_places)
 //   objects, refs       each alone, with no other deed at the same time; the later of the two,
 //                       which turns D into a Git directory, only if what is there already would
 //                       have been allowed, and D/config is renewed
@@ -113,8 +115,8 @@ int becomes_git_dir(int directory, const std::string& path, std::string& refused
 bool is_dot_git(std::string_view name);
 bool is_git_file(std::string_view name); // or .gitignore, .gitattributes, .mailmap …
 
-// May parent/name, if it is a directory, be called .git from now on? As becomes_git_dir,
-// which has been asked already when it is a Git directory. `path` is parent's.
+// May parent/name, a directory, be called .git from now on? As becomes_git_dir, which has been
+// asked already when it is a Git directory. `path` is parent's.
 int may_be_dot_git(int parent, const std::string& name, const std::string& path,
                    std::string& refused);
 

@@ -18,6 +18,7 @@ constexpr std::size_t ways_at_most = 1024;
 constexpr const char* not_as_git_writes = "git file: not as git writes it";
 constexpr const char* leads_outside =
     "git file: it leads out of what this sandbox may write, or through a link";
+constexpr const char* too_many = "git file: too many of them in one command";
 
 std::vector<std::string> components(std::string_view path) {
   std::vector<std::string> out;
@@ -47,6 +48,13 @@ bool leads_through_directories(int base, const std::vector<std::string>& names) 
     at = std::move(next);
   }
   return at.get() >= 0 && !is_read_only(at.get());
+}
+
+int open_below(int base, const std::vector<std::string>& names) {
+  unique_fd at(open_path(base, ".", O_DIRECTORY));
+  for (auto name = names.begin(); name != names.end() && at.get() >= 0; ++name)
+    at.reset(open_path(at.get(), name->c_str(), O_DIRECTORY | O_NOFOLLOW));
+  return at.release();
 }
 
 int open_above(int directory, std::size_t levels) {
@@ -102,20 +110,28 @@ int git_file_places::check(int directory, std::string& text, std::string& refuse
   const auto down = components(std::string_view(read.path).substr(in->path.size()));
   if (!leads_through_directories(in->directory.get(), down))
     return -EACCES;
-  bool kept = true;
+  bool kept = false;
   if (read.levels > 0) {
     const unique_fd above(open_above(directory, read.levels));
     auto own = components(path);
     own.erase(own.begin(),
               own.end() - static_cast<std::ptrdiff_t>(std::min(own.size(), read.levels)));
-    kept = above.get() >= 0 && keep(above.get(), std::move(own), true) &&
-           path_of(proc_, directory) == path; // nobody has moved it before that
+    kept = above.get() >= 0 && keep(above.get(), own, true);
+    // It may have been moved meanwhile, until it was kept.
+    const unique_fd below(kept ? open_below(above.get(), own) : -1);
+    if (kept && !(below.get() >= 0 && same_directory(below.get(), directory) &&
+                  path_of(proc_, directory) == path))
+      return -EACCES;
   } else {
     const auto end = std::find_if(down.begin(), down.end(), is_dot_git);
     kept = keep(in->directory.get(), {down.begin(), end}, false);
   }
+  if (!kept) {
+    refused = too_many;
+    return -EACCES;
+  }
   // Once more: what was begun before is done now, and nothing else comes.
-  if (!kept || !leads_through_directories(in->directory.get(), down))
+  if (!leads_through_directories(in->directory.get(), down))
     return -EACCES;
   text = read.text();
   refused.clear();

@@ -93,6 +93,10 @@ int operations::rename(int from_directory, const char* from, int to_directory, s
       ((flags & exchange) && out_of_place(target, target, source)))
     return refused(target, only_plain);
 
+  const auto carry_out = [&] {
+    return status(::syscall(SYS_renameat2, source.parent, source.spelled().c_str(), target.parent,
+                            target.spelled().c_str(), flags));
+  };
   const char* in_the_way = nullptr;
   const auto go = [&] { // under a pause
     const auto may_go = [&](const place& at, const place& goal) {
@@ -101,13 +105,13 @@ int operations::rename(int from_directory, const char* from, int to_directory, s
                                                                     : nullptr;
       return !in_the_way;
     };
-    // mv into a directory begins like this.
-    if ((flags & no_replace) && is_there(target))
+    if (!may_go(source, target) || ((flags & exchange) && !may_go(target, source))) {
+      if (!(flags & no_replace) || !is_there(target))
+        return -EACCES;
+      in_the_way = nullptr; // mv into a directory begins like this
       return is_there(source) ? -EEXIST : -ENOENT;
-    if (!may_go(source, target) || ((flags & exchange) && !may_go(target, source)))
-      return -EACCES;
-    return status(::syscall(SYS_renameat2, source.parent, source.spelled().c_str(), target.parent,
-                            target.spelled().c_str(), flags));
+    }
+    return carry_out();
   };
   auto act = [&](verdict) {
     const git_file_places::pause still(s_.git_files);
@@ -195,7 +199,7 @@ int operations::rename(int from_directory, const char* from, int to_directory, s
       e = act(here);
     if (e == 0 && has_objects_and_refs(target.parent) && may_be_one() != 0) {
       if (flags & exchange)
-        act(here);
+        carry_out();
       else
         ::renameat(target.parent, target.name.c_str(), source.parent, source.name.c_str());
     }
@@ -225,7 +229,7 @@ int operations::rename(int from_directory, const char* from, int to_directory, s
     if (e == 0 && (crossed || is_refused_now(target, deed::move_here, here, why) ||
                    ((flags & exchange) && is_refused_now(source, deed::move_here, back, why)))) {
       if (flags & exchange)
-        go();
+        carry_out();
       else
         ::renameat(target.parent, target.name.c_str(), source.parent, source.name.c_str());
       why = crossed ? only_plain : why;

@@ -97,3 +97,22 @@ TEST_F(GuardGitFiles, OnTheWayToThemOnlyDirectoriesAreMade) {
   EXPECT_EQ(out.output.find("linked"), out.output.npos);
   EXPECT_EQ(out.output.find("moved"), out.output.npos);
 }
+
+// Links and moves at the moment in which the text is put in place, many times; run() looks.
+TEST_F(GuardGitFiles, WhoComesInBetweenWinsNothing) {
+  const std::string race = R"sh(perl -e '
+    sub g { if (open my $f, ">", "$_[0]/.git") { print $f "gitdir: $_[1]\n"; close $f } }
+    sub meanwhile { my $p = fork; return $p if $p; $_[0]->(); exit 0 }
+    for my $i (1 .. 300) {
+      mkdir "t$i"; mkdir "repo/x$i"; mkdir "repo/x$i/y"; mkdir "m$i"; symlink "/var/tmp", "m$i/e";
+      my @p = (meanwhile(sub { symlink "/var/tmp", "d$i" }), meanwhile(sub { rename "repo/x$i/y", "y$i" }),
+               meanwhile(sub { rename "m$i", "n$i" }));
+      g("t$i", $i % 2 ? "../d$i/e.git" : "../n$i/e/f.git"); g("repo/x$i/y", "../../.git/modules/m");
+      waitpid $_, 0 for @p;
+    }')sh";
+  run(race);
+  const workspace other;
+  other.shell(race, workspace::guard::off); // a control
+  for (const char* way : {"/t", "/y"})
+    EXPECT_THAT(other.planted(), HasSubstr(other.path().string() + way));
+}
