@@ -16,9 +16,10 @@ if(PIORCH_SANITIZE)
   target_link_options(piorch_sanitize INTERFACE -fsanitize=${PIORCH_SANITIZE})
 endif()
 
-# Asio and Beast as we use them: header only, no deprecated spellings.
+# Asio and Beast as we use them: no deprecated spellings, and Asio's own code in one place (ipc/asio.cpp),
+# which saves a second with each file that includes it.
 add_library(piorch_asio INTERFACE)
-target_compile_definitions(piorch_asio INTERFACE BOOST_ASIO_NO_DEPRECATED)
+target_compile_definitions(piorch_asio INTERFACE BOOST_ASIO_NO_DEPRECATED BOOST_ASIO_SEPARATE_COMPILATION)
 if(PIORCH_SANITIZE STREQUAL "thread")
   target_compile_definitions(piorch_asio INTERFACE BOOST_ASIO_DISABLE_FENCED_BLOCK)
 endif()
