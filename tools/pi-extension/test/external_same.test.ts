@@ -115,8 +115,7 @@ const keeps_records = (version: string) => version === "0.49.0";
 
 for (const version of versions)
   test(`${version}: the same as without a sandbox`, { timeout: 580_000 }, async () => {
-    const inside = await everything(version, {});
-    const outside = await everything(version, off);
+    const [inside, outside] = await Promise.all([everything(version, {}), everything(version, off)]);
     for (const name of Object.keys(outside.out)) assert.equal(inside.out[name], outside.out[name], name);
     // And it is what it is to be: a background run waited for, with its record; a resumed one
     // that knows what it was told before.
