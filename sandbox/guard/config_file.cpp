@@ -87,12 +87,16 @@ int make_file(int directory, const char* name, const std::string& text, const st
 }
 
 // Is the change from D/`config` to the text one that may be made? 0, or -EACCES and `refused`.
-int check_change(const std::string& old, std::string& fresh, const std::string& config,
-                 const std::string& path, std::string& refused) {
+int check_change(int directory, const std::string& old, std::string& fresh,
+                 const std::string& config, const std::string& path, std::string& refused) {
   fresh = without_work_tree(old, fresh, path);
   const bool of_work_tree = git_name_of(config) == git_name::worktree_config;
-  const std::string key =
+  std::string key =
       first_refused(old, fresh, of_work_tree ? settings_of::work_tree : settings_of::repository);
+  // `git clone` comes to it late, when there is no index yet.
+  if (key.empty() && !of_work_tree && may_be_sha256(fresh) && !may_be_sha256(old) &&
+      !may_become_sha256(directory))
+    key = "extensions.objectformat";
   if (!key.empty())
     refused = "git config: " + key;
   return key.empty() ? 0 : -EACCES;
@@ -127,7 +131,7 @@ int publish(int directory, const char* lock, const char* config, const std::stri
   e = read_config(directory, config, old, old_state);
   if (e < 0 && e != -ENOENT)
     return e;
-  if (e = check_change(old, fresh, config, path, refused); e < 0)
+  if (e = check_change(directory, old, fresh, config, path, refused); e < 0)
     return e;
   refused.clear();
   // Nobody makes the lock file meanwhile, and nobody else has it open from now on.
@@ -154,11 +158,15 @@ int replace_config(int directory, const std::string& config, const std::string& 
     refused = not_written;
     return fd;
   }
-  const unique_fd held(fd);
+  const unique_fd held(fd), also_held(settings_lock(kind, directory));
+  if (also_held.get() < -1) {
+    refused = not_written;
+    return also_held.get();
+  }
   if (!is_there() || !(inode_of(state) == was.file || old == was.text) || old == text)
     return 0;
   std::string fresh = text;
-  int e = kind == state_file::none ? check_change(old, fresh, config, path, refused)
+  int e = kind == state_file::none ? check_change(directory, old, fresh, config, path, refused)
                                    : check_state(kind, directory, places, fresh, refused);
   if (e < 0 || fresh == old)
     return e;

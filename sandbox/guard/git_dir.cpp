@@ -275,23 +275,23 @@ int becomes_git_dir(int directory, const std::string& path, std::string& refused
       refused = which[0] == 'h' ? in_hooks : in_remotes;
       return -EACCES;
     }
-  if (check_state_files(directory, refused) != 0)
-    return -EACCES;
   std::string text;
   struct stat state {};
   int e = read_config(directory, "config", text, state);
   if (e == -ENOENT)
-    return 0;
+    return check_state_files(directory, refused);
   // What is read is what is renewed: a copy may just be put in place (staged_configs).
-  const unique_fd lock(creation_lock(directory));
+  unique_fd lock(creation_lock(directory));
   e = lock.get() < 0 ? lock.get() : read_config(directory, "config", text, state);
   if (e == 0) {
     text = without_work_tree({}, text, path);
     refused = first_refused({}, text);
     if (refused.empty())
       e = renew_config(directory, "config", text, state);
+    lock.reset();
+    // By the settings that it will have, which say how an index is read.
     if (refused.empty() && e != -EEXIST)
-      return e;
+      return e < 0 ? e : check_state_files(directory, refused);
   }
   if (refused.empty())
     refused = e == -EEXIST ? "its lock file is in the way" : "(unreadable)";

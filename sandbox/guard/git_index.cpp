@@ -86,7 +86,7 @@ private:
     if (version_ == 4) {
       std::size_t strip = 0;
       if (!varint(at, strip, e.odd))
-        return found::end;
+        return found::weird; // its end is behind that of the file
       if (strip > before && !first)
         return found::fatal;
       e.odd = e.odd || (first && strip != 0);
@@ -137,7 +137,7 @@ private:
   }
 
   bool entries() {
-    bool odd = false;
+    bool odd = false, whole = true;
     std::string joined; // the path, in version 4
     std::size_t before = 0;
     at_ = header_size;
@@ -156,15 +156,14 @@ private:
         path = joined.append(path);
       }
       odd = !take(path, e) || odd || e.odd;
-      if (got == found::end)
-        return false;
+      whole = got != found::end;
+      if (!whole)
+        break; // only zeros from here on
       before = e.kept + e.size;
       at_ = e.next;
     }
-    if (absolute_)
-      bad = outside;
     end_ = at_;
-    return !odd && has(at_, id_);
+    return !odd && whole && has(at_, id_);
   }
 
   bool take(std::string_view path, const entry& e) {
@@ -176,16 +175,10 @@ private:
     // A directory of a sparse index ends in a slash.
     if (e.mode == 0040000 && path.size() > 1 && path.back() == '/')
       path.remove_suffix(1);
-    // A slash at the front, alone, is often seen in an index of the other object format, which
-    // cannot be read to its end.
-    const std::size_t slash = path[0] == '/' ? 1 : 0;
-    absolute_ = absolute_ || slash == 1;
-    std::size_t known = e.kept < path.size() ? e.kept : path.size();
-    known = known < slash ? 0 : known - slash;
-    const auto kind = kind_of_path(path.substr(slash), known);
+    const auto kind = kind_of_path(path, e.kept < path.size() ? e.kept : path.size());
     if (kind == path_kind::outside)
       bad = outside;
-    return kind == path_kind::plain && slash == 0;
+    return kind == path_kind::plain;
   }
 
   bool extensions() {
@@ -262,7 +255,7 @@ private:
   std::size_t id_;
   std::uint32_t version_ = 0, count_ = 0;
   std::size_t at_ = 0, end_ = 0, eoie_ = 0;
-  bool absolute_ = false, stripped_ = false, linked_ = false;
+  bool stripped_ = false, linked_ = false;
   std::size_t table_ = 0, table_size_ = 0;
 };
 
@@ -271,20 +264,17 @@ private:
 const char* bad_index(std::string_view bytes, std::size_t id_size) {
   if (bytes.empty())
     return nullptr;
-  reader r(bytes, id_size);
-  r.read();
-  return r.bad ? r.bad : r.fine ? nullptr : unreadable;
+  reader own(bytes, id_size), sha1(bytes, 20);
+  own.read();
+  if (id_size != 20)
+    sha1.read();
+  const char* bad = own.bad ? own.bad : sha1.bad;
+  return bad ? bad : own.fine ? nullptr : unreadable;
 }
 
 const char* bad_index(std::string_view bytes) {
-  if (bytes.empty())
-    return nullptr;
-  reader sha1(bytes, 20), sha256(bytes, 32);
-  sha1.read();
-  sha256.read();
-  if (sha1.bad || sha256.bad)
-    return sha1.bad ? sha1.bad : sha256.bad;
-  return sha1.fine || sha256.fine ? nullptr : unreadable;
+  const char* bad = bad_index(bytes, 20);
+  return bad && bad_index(bytes, 32) ? bad : nullptr;
 }
 
 } // namespace piorch::sandbox::guard

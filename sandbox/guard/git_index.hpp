@@ -15,14 +15,15 @@ namespace piorch::sandbox::guard {
 // that cannot be read to its end, tables of offsets (EOIE, IEOT) that lead threads elsewhere,
 // extensions unknown to us that must be understood. An empty file is harmless.
 // `id_size`: bytes of an object id in this repository, 20 (SHA-1) or 32 (SHA-256).
+//
+// The index does not name its format, and without its config a repository of SHA-256 is one of
+// SHA-1. So what is harmless for 32 is so for 20 too: Git finds no path that leads outside
+// there, however much it puts up with (what is behind the end of the file is zeros to it). Of
+// ordinary indexes of SHA-256 one in some hundreds is refused for that.
 const char* bad_index(std::string_view bytes, std::size_t id_size);
 
-// The same where the repository's object format is not known; the index does not name it. It
-// must be a harmless one for one of the two, and for the other one Git would have to find no
-// path that leads outside, however much it puts up with.
-// Weaker: an absolute path counts for the other one only if that ends within the file, as
-// paths of ordinary indexes, read from their middle, often begin with a slash. And of those with
-// a single entry, one in some thousands is refused although it is harmless.
+// For a repository of SHA-1, which may be a copy whose config is still to come: harmless for one of
+// the two.
 const char* bad_index(std::string_view bytes);
 
 } // namespace piorch::sandbox::guard

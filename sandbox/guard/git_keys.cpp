@@ -286,6 +286,20 @@ std::string without_work_tree(std::string_view old, const std::string& fresh,
   return out;
 }
 
+bool may_be_sha256(std::string_view config) {
+  std::string low(config);
+  for (char& c : low)
+    c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
+  if (low.find("objectformat") == std::string::npos) // keys cannot be spelled otherwise
+    return false;
+  std::vector<config_entry> all;
+  return !parse_config(config, all) ||
+         std::any_of(all.begin(), all.end(), [](const config_entry& e) {
+           return e.section == "extensions" && e.subsection.empty() && e.key == "objectformat" &&
+                  e.value != "sha1";
+         });
+}
+
 std::string first_refused(std::string_view old, std::string_view fresh, settings_of what) {
   std::vector<config_entry> before, after;
   if (!parse_config(fresh, after))

@@ -18,6 +18,10 @@ bool is_harmless(const config_entry& e);
 std::string without_work_tree(std::string_view old, const std::string& fresh,
                               std::string_view git_dir);
 
+// May Git take the ids of a repository with this config for those of SHA-256? With others they are
+// those of SHA-1, and without the config, whatever it was. compatObjectFormat does not matter here.
+bool may_be_sha256(std::string_view config);
+
 // A work tree's own settings (config.worktree) stand beside those of its repository.
 enum class settings_of { repository, work_tree };
 

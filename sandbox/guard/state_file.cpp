@@ -5,6 +5,7 @@
 #include "sandbox/guard/entries.hpp"
 #include "sandbox/guard/git_file.hpp"
 #include "sandbox/guard/git_index.hpp"
+#include "sandbox/guard/git_keys.hpp"
 #include "sandbox/guard/git_state.hpp"
 #include "sandbox/guard/rules.hpp"
 
@@ -198,10 +199,43 @@ std::size_t most_bytes(state_file kind) {
 }
 
 namespace {
-const char* bad_state(state_file kind, std::string_view text) {
+
+// Or one that has been moved from there.
+bool is_work_trees_own(int directory) {
+  struct stat named {
+  }, up{};
+  return ::fstatat(directory, "commondir", &named, AT_SYMLINK_NOFOLLOW) == 0 ||
+         (::fstatat(directory, "../../worktrees", &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+          ::fstatat(directory, "..", &up, 0) == 0 && inode_of(named) == inode_of(up));
+}
+
+// Where it cannot be told: yes, which refuses more.
+bool has_sha256(int directory, const char* config) {
+  std::string text;
+  struct stat s {};
+  const int e = read_config(directory, config, text, s);
+  return e != -ENOENT && (e != 0 || may_be_sha256(text));
+}
+
+} // namespace
+
+int settings_lock(state_file kind, int directory) {
+  if (kind != state_file::index || !is_work_trees_own(directory))
+    return -1;
+  const unique_fd of_all(open_path(directory, "../..", O_DIRECTORY));
+  return of_all.get() < 0 ? of_all.get() : creation_lock(of_all.get());
+}
+
+namespace {
+
+const char* bad_state(state_file kind, std::string_view text, int directory) {
   switch (kind) {
     case state_file::index:
-      return bad_index(text);
+      // A work tree's own directory may be, or become, a repository by itself, too.
+      return has_sha256(directory, "config") ||
+                     (is_work_trees_own(directory) && has_sha256(directory, "../../config"))
+                 ? bad_index(text, 32)
+                 : bad_index(text);
     case state_file::reference:
       return bad_ref(text);
     case state_file::conflicts:
@@ -218,7 +252,7 @@ int check_state(state_file kind, int directory, git_file_places& places, std::st
                 std::string& refused) {
   if (kind == state_file::git_file)
     return places.check(directory, text, refused);
-  const char* why = bad_state(kind, text);
+  const char* why = bad_state(kind, text, directory);
   refused = why ? why : "";
   return why ? -EACCES : 0;
 }
@@ -241,7 +275,9 @@ int publish_state(state_file kind, int from, const char* name, int directory, co
   const int fd = creation_lock(directory);
   if (fd < 0)
     return fd;
-  const unique_fd held(fd);
+  const unique_fd held(fd), also_held(settings_lock(kind, directory));
+  if (also_held.get() < -1)
+    return also_held.get();
   std::string text;
   struct stat state {
   }, a{}, b{};
@@ -273,7 +309,7 @@ int check_one(int directory, const char* name, state_file kind, std::string& ref
   if (lock.get() < 0 || ::fstatat(directory, name, &s, AT_SYMLINK_NOFOLLOW) != 0 ||
       s.st_nlink != 1 || read_config(directory, name, text, s, most_bytes(kind)) != 0)
     refused = unclear;
-  else if (const char* why = bad_state(kind, text))
+  else if (const char* why = bad_state(kind, text, directory))
     refused = why;
   else if (renew(directory, name, text, s) != 0)
     refused = not_renewed;
@@ -344,6 +380,29 @@ int check_state_files(int directory, std::string& refused) {
   if (e < 0 && refused.empty())
     refused = unclear;
   return e;
+}
+
+bool may_become_sha256(int directory) {
+  std::size_t left = files_at_most;
+  const auto check_indexes = [&](int tree) {
+    return for_each_entry(tree, left, [](int own, const char* name) {
+      std::string text;
+      struct stat s {};
+      if (kind_at_the_top(name) != state_file::index)
+        return 0;
+      return read_config(own, name, text, s, index_bytes_at_most) == 0 && !bad_index(text, 32)
+                 ? 0
+                 : -EACCES;
+    });
+  };
+  const unique_fd trees(open_path(directory, "worktrees", O_DIRECTORY | O_NOFOLLOW));
+  return check_indexes(directory) == 0 &&
+         (trees.get() == -ENOENT ||
+          (trees.get() >= 0 && for_each_entry(trees.get(), left, [&](int all, const char* one) {
+                                 const unique_fd tree(
+                                     open_path(all, one, O_DIRECTORY | O_NOFOLLOW));
+                                 return tree.get() < 0 ? -EACCES : check_indexes(tree.get());
+                               }) == 0));
 }
 
 } // namespace piorch::sandbox::guard

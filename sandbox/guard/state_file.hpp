@@ -7,6 +7,9 @@
 //       takes the name; who makes it by an open gets a copy like that of a config
 //       (staged_configs), and what is there is never opened for writing; no second name, no
 //       link, and no directory is moved to where they are
+//   D/config
+//       says how D/index and D/worktrees/NAME/index are read; becomes one of SHA-256 only if they
+//       are harmless for it. Whoever puts one of them in place holds the creation_lock of D
 //   X.lock of each
 //       is made, opened, moved and replaced under creation_lock only: it is the name under
 //       which a checked copy is made; no second name
@@ -52,6 +55,14 @@ std::size_t most_bytes(state_file kind);
 // `text` is what it gets then.
 int check_state(state_file kind, int directory, git_file_places& places, std::string& text,
                 std::string& refused);
+
+// For `kind` in `directory`: the creation_lock of the directory whose config says how it is read,
+// if that is another one; -1 if there is none, or -errno. Taken after that of `directory`.
+int settings_lock(state_file kind, int directory);
+
+// Would every index in D and its work trees still be harmless if D/config said SHA-256? Under the
+// creation_lock of D.
+bool may_become_sha256(int directory);
 
 // Renames from/`name` to directory/`to` after the check. 0 or -errno; with -EACCES `refused` says
 // why. Takes the creation_lock.

@@ -61,6 +61,37 @@ TEST(GuardEveryday, GitMakesRepositoriesOfEveryKind) {
     git -C second -c protocol.file.allow=always submodule --quiet update --init)sh");
 }
 
+// How an index is read is said by the settings, and stays so once there is an index.
+TEST(GuardEveryday, ARepositoryHasItsObjectFormatFromItsBeginning) {
+  expect_works(R"sh(
+    git init -q --object-format=sha256 s; cd s; echo a > a; mkdir d; echo b > d/b; git add .
+    git commit -qm x; git worktree add -q ../t; (cd ../t; echo c > c; git add c; git commit -qm y)
+    cd ..; git clone -q s c; git -C c status; cd c; echo e > e; git add e; git commit -qm z; git fsck
+    test "$(git rev-parse --show-object-format)" = sha256; git config core.abbrev 9; cd ..
+    test "$(git -C c status --short)" = ""; cp -r c copy; git -C copy log > /dev/null
+    git -C repo commit -q --allow-empty -m x; GIT_DEFAULT_HASH=sha256 git clone -q repo c1
+    test "$(git -C c1 rev-parse --show-object-format)" = sha1; echo f > c1/f; git -C c1 add f)sh");
+}
+
+TEST(GuardEveryday, AnIndexIsNotMadeOneOfAnotherFormat) {
+  const workspace w;
+  const auto out = w.shell(R"sh(
+    cd repo; git config core.repositoryformatversion 1; echo a > a; git add a
+    git worktree add -q ../tree
+    f() { git config -f .git/config extensions.objectFormat $1 && echo "$2 took $1"; }
+    f sha256 with; f SHA256 with; f sha1 with; f sha256 with; cp .git/index index; rm .git/index
+    f sha256 with; rm .git/worktrees/tree/index; f sha256 without
+    mv index .git/index || echo no index; git config --unset extensions.objectFormat
+    cp index .git/index; cmp index .git/index && git status --short)sh");
+  EXPECT_EQ(out.output.find("with took sha256"), std::string::npos) << out.output;
+  EXPECT_EQ(out.output.find("with took SHA256"), std::string::npos) << out.output;
+  EXPECT_NE(out.output.find("with took sha1"), std::string::npos) << out.output;
+  EXPECT_NE(out.output.find("without took sha256"), std::string::npos) << out.output;
+  EXPECT_NE(out.output.find("no index"), std::string::npos) << out.output;
+  EXPECT_NE(out.output.find("A  a\n"), std::string::npos) << out.output;
+  EXPECT_NE(out.refusals.find("git config: extensions.objectformat"), std::string::npos);
+}
+
 TEST(GuardEveryday, ArchivesEditorsAndShells) {
   expect_works(R"sh(
     mkdir -p t/u; for i in $(seq 200); do echo $i > t/u/f$i; done; ln -s u t/l; ln t/u/f1 t/hard

@@ -331,22 +331,48 @@ TEST(SandboxGuardGitIndex, RefusesTablesThatLeadElsewhere) {
   EXPECT_STREQ(bad_index(v4.index(table(12, 2, 0, 0) + eoie(v4.here())), 20), nullptr);
 }
 
-// What is plain with ids of one size must not have other paths with the other, though Git
-// puts up with much on the way there.
-TEST(SandboxGuardGitIndex, ReadsIdsOfBothSizes) {
-  // With ids of 20 bytes, the path begins within the id of 32.
-  const auto hide = [](const std::string& path, std::size_t entries = 2) {
-    forger f{2, 32};
-    for (std::size_t i = 0; i < entries; ++i)
-      f.add("a" + std::to_string(i));
-    return f.index().replace(72, 3 + path.size(), be16(path.size()) + path + std::string(1, '\0'));
-  };
-  for (const std::string path : {"../x", "a/../../x", ".git/x"}) {
-    EXPECT_STREQ(bad_index(hide(path), 32), nullptr);
-    EXPECT_STREQ(bad_index(hide(path)), "git index: a path that leads outside") << path;
+// An index of SHA-256 whose first one has this path for who reads it with ids of SHA-1: the path
+// begins within the id.
+std::string hide(const std::string& path, std::size_t entries = 2) {
+  forger f{2, 32};
+  for (std::size_t i = 0; i < entries; ++i)
+    f.add("a" + std::to_string(i));
+  return f.index().replace(72, 3 + path.size(), be16(path.size()) + path + std::string(1, '\0'));
+}
+
+// Without its settings, which can be removed, a repository of SHA-256 is one of SHA-1.
+TEST(SandboxGuardGitIndex, WhatIsHarmlessForSha256IsSoForSha1) {
+  for (const std::size_t entries : {1u, 2u, 5u}) {
+    for (const std::string path : {"../x", "a/../../x", ".git/x", "/x", "/planted", "//x"}) {
+      EXPECT_STREQ(bad_index(hide(path, entries), 32), "git index: a path that leads outside");
+      EXPECT_STRNE(bad_index(hide(path, entries), 20), nullptr);
+      EXPECT_STRNE(bad_index(hide(path, entries)), nullptr) << path;
+    }
+    EXPECT_STREQ(bad_index(hide("a/x", entries), 32), nullptr);
+    EXPECT_STREQ(bad_index(hide("a/x", entries)), nullptr);
   }
-  EXPECT_STREQ(bad_index(hide("/x", 1)), "git index: a path that leads outside");
-  EXPECT_STREQ(bad_index(hide("a/x")), nullptr);
+}
+
+// One that a repository of SHA-1 may have.
+TEST(SandboxGuardGitIndex, IsReadByTheRepositorysFormat) {
+  for (const char* path : {"a/b/c/d/e/f/etc/x", "aaaaaaaaaaaa/etc/x", "aaaaaaaaaab/c"}) {
+    const auto one = forger{}.add(path).add("b").index();
+    EXPECT_STREQ(bad_index(one, 20), nullptr) << path;
+    EXPECT_STREQ(bad_index(one), nullptr) << path;
+    EXPECT_STRNE(bad_index(one, 32), nullptr) << path;
+  }
+}
+
+// What ends early Git reads on with zeros.
+TEST(SandboxGuardGitIndex, RefusesWhatEndsEarly) {
+  for (const std::size_t version : {2u, 3u, 4u})
+    for (const std::size_t id : {20u, 32u}) {
+      auto index = forger{version, id}.add("a").add("b").index();
+      EXPECT_STREQ(bad_index(index, id), nullptr);
+      ++index[11]; // entries
+      EXPECT_STRNE(bad_index(index, id), nullptr);
+      EXPECT_STRNE(bad_index(index), nullptr);
+    }
 }
 
 TEST(SandboxGuardGitIndex, RefusesEveryTruncationOfABadOne) {

@@ -191,6 +191,21 @@ TEST(SandboxGuardGitKeys, ARepositoryDoesNotBecomeBare) {
   EXPECT_EQ(first_refused("", init + "true\n", settings_of::work_tree), "core.bare");
 }
 
+TEST(SandboxGuardGitKeys, KnowsWhoMayHaveIdsOfSha256) {
+  for (const char* text :
+       {"[extensions]objectFormat=sha256",
+        "[extensions]\nobjectformat = sha256\nobjectformat = sha1", "[EXTENSIONS]\nOBJECTFORMAT\n",
+        "[extensions]objectFormat=SHA256", "[extensions]objectFormat=",
+        "[extensions]objectFormat=\"sha25\"6", "[core]\n[extensions]objectFormat=new",
+        "[extensions]objectFormat=sha1 [", "[x]\n\x01 = 1\n[extensions]objectFormat=sha256"})
+    EXPECT_TRUE(may_be_sha256(text)) << text;
+  for (const char* text :
+       {"", "[core]bare=false", "[extensions]objectFormat=sha1", "[", "sha256",
+        "[extensions]compatObjectFormat=sha256", "[init]defaultObjectFormat=sha256",
+        "[extensions \"a\"]objectFormat=sha256"})
+    EXPECT_FALSE(may_be_sha256(text)) << text;
+}
+
 TEST(SandboxGuardGitKeys, LeavesTheUsersOwnSettingsAlone) {
   constexpr std::string_view users =
       "[alias]co=checkout\n[filter \"lfs\"]clean=git-lfs clean\n[core]fsmonitor=w\n";

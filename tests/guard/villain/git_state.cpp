@@ -20,6 +20,20 @@ std::string forged_index() {
   entry.append(8 - entry.size() % 8, '\0');
   return out + entry + std::string(20, '\0');
 }
+
+// One of SHA-256; read with ids of SHA-1 its first path is /planted.
+std::string index_of_two_formats() {
+  std::string out("DIRC\0\0\0\2\0\0\0\2", 12);
+  for (const char name : {'a', 'b'}) {
+    std::string entry(72, '\0');
+    entry[24 + 2] = '\x81';
+    entry[24 + 3] = '\xa4';
+    entry.replace(40, 32, 32, '\2'); // the id
+    out += entry + std::string("\0\1", 2) + name + std::string(5, '\0');
+  }
+  const std::string path("\0\x08/planted\0", 11);
+  return out.replace(12 + 40 + 20, path.size(), path) + std::string(32, '\0');
+}
 void by_lock(const std::string& file, const std::string& text) {
   write_file(file + ".lock", text);
   ::rename((file + ".lock").c_str(), file.c_str());
@@ -123,6 +137,19 @@ void add_git_state_attacks(std::vector<attack>& list) {
     if (::write(fd, text.data(), text.size()) < 0)
       std::perror("write");
     ::close(fd);
+  });
+  add("index-of-another-format", [](auto&) { by_lock("repo/.git/index", index_of_two_formats()); });
+  add("index-of-a-format-that-is-removed", [](auto&) {
+    shell("git init -q --bare --object-format=sha256 b");
+    by_lock("b/index", index_of_two_formats());
+    ::unlink("b/config");
+  });
+  add("index-of-another-format-before-it-becomes-one", [](auto&) {
+    ::mkdir("b", 0755);
+    write_file("b/config", "[core]\n\trepositoryformatversion = 1\n[extensions]\n\tobjectFormat = "
+                           "sha256\n");
+    write_file("b/index", index_of_two_formats());
+    make_bare("b");
   });
   add("index-of-a-work-tree", [](auto&) {
     shell("git -C repo worktree add -q ../tree");
