@@ -88,9 +88,9 @@ const char* bad_ref(std::string_view bytes) {
       bytes.remove_prefix(1);
     return is_ref_name(bytes) ? nullptr : "git reference: a symbolic one that leads outside refs/";
   }
-  const auto n = id_size(bytes);
-  const bool whole = n != 0 && (n == bytes.size() || is_space(bytes[n]));
-  return whole ? nullptr : "git reference: neither an object id nor a name";
+  return id_size(bytes) == bytes.size() && !bytes.empty()
+             ? nullptr
+             : "git reference: neither an object id nor a name";
 }
 
 const char* bad_merge_rr(std::string_view bytes) {

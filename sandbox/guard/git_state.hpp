@@ -18,9 +18,10 @@ bool is_index_name(std::string_view path);
 // none, they become one by being renamed; nor are reflogs and what git-svn keeps.
 bool is_ref_path(std::string_view path);
 
-// nullptr if harmless, else why not. As refs/files-backend.c reads it: an object id and
-// whatever follows a blank, or `ref:` and a name, here one below refs/ without `..`, `.git`
-// and what no name of a reference has. An empty file is harmless.
+// nullptr if harmless, else why not. As refs/files-backend.c reads it: an object id or
+// `ref:` and a name, here one below refs/ without `..`, `.git` and what no name of a reference has.
+// Git takes whatever follows the id and a blank, but writes nothing there: it could be read as
+// something else, by another name. An empty file is harmless.
 const char* bad_ref(std::string_view bytes);
 
 // The same for MERGE_RR (rerere.c: read_rr): records of an id, a tab and a path that stays

@@ -2,6 +2,7 @@
 // not make itself.
 #include "tests/guard/workspace.hpp"
 
+#include <algorithm>
 #include <cstdlib>
 #include <gtest/gtest.h>
 #include <set>
@@ -90,6 +91,31 @@ TEST(GuardEveryday, AnIndexIsNotMadeOneOfAnotherFormat) {
   EXPECT_NE(out.output.find("no index"), std::string::npos) << out.output;
   EXPECT_NE(out.output.find("A  a\n"), std::string::npos) << out.output;
   EXPECT_NE(out.refusals.find("git config: extensions.objectformat"), std::string::npos);
+}
+
+// As a Git writes them that nobody watches.
+TEST(GuardEveryday, ReferencesOfEveryKind) {
+  const workspace w;
+  const auto out = w.shell(R"sh(
+    export GIT_AUTHOR_NAME=n GIT_AUTHOR_EMAIL=e@example.org GIT_EDITOR=true
+    export GIT_COMMITTER_NAME=n GIT_COMMITTER_EMAIL=e@example.org; exec 2> /dev/null
+    cd repo; c() { echo $1 > $2; git add $2; git commit -qm "$1 $2"; }
+    c 1 a; c 1 b; git branch one; git branch two; c 2 a; git checkout -q one; c 3 a; c 3 b
+    git cherry-pick master; git rev-parse -q --verify CHERRY_PICK_HEAD; git cherry-pick --abort
+    git merge -q master; git rev-parse -q --verify MERGE_HEAD; echo 4 > a; git add a; git commit -qm m
+    git checkout -q two; c 5 a; git revert --no-edit HEAD~1; git rev-parse -q --verify REVERT_HEAD
+    git revert --abort; git rebase master; git rev-parse -q --verify REBASE_HEAD; echo 6 > a
+    git add a; git rebase --continue; git checkout -q one; git rebase --rebase-merges HEAD~2
+    git rebase --abort; echo 7 > b; git stash -q; git stash pop -q; git stash -q; git rev-parse ORIG_HEAD
+    git checkout -q master; git bisect start; git bisect bad; git bisect good one~2
+    git rev-parse BISECT_EXPECTED_REV; git bisect reset; git notes add -m x
+    git update-ref refs/notes/o refs/notes/commits; git notes add -f -m y; git notes --ref o append -m z
+    git notes merge -s manual o; git rev-parse NOTES_MERGE_PARTIAL; git notes merge --abort
+    git fetch -q . one two; git pull -q --no-rebase . two; git rev-parse FETCH_HEAD
+    git remote add r .; git fetch -q r; git remote set-head r master; git rev-parse r/HEAD)sh");
+  EXPECT_EQ(out.refusals, "");
+  EXPECT_EQ(std::count(out.output.begin(), out.output.end(), '\n') >= 9, true) << out.output;
+  EXPECT_EQ(w.planted(), "");
 }
 
 TEST(GuardEveryday, ArchivesEditorsAndShells) {

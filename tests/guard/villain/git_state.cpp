@@ -232,6 +232,10 @@ void add_git_state_attacks(std::vector<attack>& list) {
     write_file("r/x", outside);
     ::rename("r", "b/refs");
   });
+  add("head-with-more-behind",
+      [](auto&) { by_lock("repo/.git/HEAD", std::string(40, 'a') + "\n/planted = x\n"); });
+  add("reference-with-more-behind",
+      [](auto&) { write_file("repo/.git/refs/heads/x", std::string(40, 'a') + " /planted\n"); });
   add("conflicts-by-lock",
       [](auto&) { by_lock("repo/.git/MERGE_RR", std::string(40, 'a') + "\t/planted" + '\0'); });
   add("conflicts-written",
