@@ -57,6 +57,16 @@ bool is_interpreter(const std::string& word) {
   return word == ".";
 }
 
+bool looks_like_a_script(const std::string& word) {
+  if (word.empty() || word[0] == '-' || word.find_first_of(" \t;&|()%\1") != word.npos)
+    return false;
+  const auto dot = word.rfind('.');
+  for (const char* end : {".sh", ".py", ".js", ".mjs", ".cjs", ".ts", ".rb", ".pl", ".php", ".lua"})
+    if (dot != word.npos && word.substr(dot) == end)
+      return true;
+  return false;
+}
+
 // It does not run the files that it is given, unless they can be run by themselves.
 bool takes_data(const std::string& program) {
   const std::string name = program.substr(program.rfind('/') + 1);
@@ -123,13 +133,22 @@ private:
     bool interpreted = false;
     for (const command_word& word : words) {
       const auto names = names_in(word.text);
+      bool is_there = false;
       for (const std::string& name : names)
         for (const std::string& place : places)
           if (const std::string path = absolute(name, place);
               is_program(word, name == names.front()) || is_script(word, path, interpreted)) {
             add(path, e);
             add_in_trees(name, path, e);
+            is_there = true;
           }
+      // On another branch, or still to come.
+      if (!is_there && is_interpreter(word.program) && looks_like_a_script(word.text))
+        for (const std::string& place : places) {
+          const std::string path = absolute(word.text, place);
+          add(path, e);
+          add_in_trees(word.text, path, e);
+        }
       interpreted = interpreted || is_interpreter(word.text);
     }
   }
@@ -182,8 +201,8 @@ private:
     // Above the tree it can be anything: "".
     const bool inside = is_within(path, work_tree_);
     tree_program p{inside ? relative_to(path, work_tree_) : std::string(), linked_, reason(e)};
-    if (p.path == ".git" || p.path.rfind(".git/", 0) == 0)
-      return; // the guard knows Git directories
+    if (p.path == ".git" || p.path == ".git/hooks" || p.path.rfind(".git/hooks/", 0) == 0)
+      return; // the guard knows these
     const auto same = [&](const tree_program& q) {
       return q.path == p.path && q.linked == p.linked;
     };

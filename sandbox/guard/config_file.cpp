@@ -3,6 +3,7 @@
 #include "ipc/unique_fd.hpp"
 #include "sandbox/guard/git_dir.hpp"
 #include "sandbox/guard/git_keys.hpp"
+#include "sandbox/guard/object_format.hpp"
 #include "sandbox/guard/state_file.hpp"
 
 #include <algorithm>
@@ -158,7 +159,7 @@ int replace_config(int directory, const std::string& config, const std::string& 
     refused = not_written;
     return fd;
   }
-  const unique_fd held(fd), also_held(settings_lock(kind, directory));
+  const unique_fd held(fd), also_held(kind == state_file::index ? settings_lock(directory) : -1);
   if (also_held.get() < -1) {
     refused = not_written;
     return also_held.get();
@@ -173,7 +174,7 @@ int replace_config(int directory, const std::string& config, const std::string& 
   if (e = renew_config(directory, config, fresh, state); e < 0)
     refused = not_written;
   else if (::fstatat(directory, config.c_str(), &state, AT_SYMLINK_NOFOLLOW) == 0)
-    was = {inode_of(state), fresh};
+    was = {inode_of(state), fresh, unique_fd(open_path(directory, config.c_str(), O_NOFOLLOW))};
   return e;
 }
 

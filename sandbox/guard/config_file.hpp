@@ -7,6 +7,7 @@
 // on a busy machine, for another sandbox's guard that is at the same directory.
 #pragma once
 
+#include "ipc/unique_fd.hpp"
 #include "sandbox/guard/git_config.hpp"
 #include "sandbox/guard/git_file_places.hpp"
 #include "sandbox/guard/kernel.hpp"
@@ -43,6 +44,7 @@ int publish(int directory, const char* lock, const char* config, const std::stri
 struct copied_config {
   inode file;
   std::string text;
+  ipc::unique_fd held; // the file, or its number could soon be that of another one
 };
 // As if the text had been written to D/`config`. That must still be the file `was`, or hold its
 // text (it has been renewed); else nothing happens, as a write to a file that has been replaced

@@ -151,8 +151,10 @@ verdict judge(int parent, std::string_view path, std::string_view name, deed wha
   constexpr std::string_view locked = ".lock";
   const bool is_lock =
       name.size() > locked.size() && name.substr(name.size() - locked.size()) == locked;
-  if (is_lock &&
-      state_file_of(parent, path, name.substr(0, name.size() - locked.size())) != state_file::none)
+  const auto of_lock =
+      is_lock ? state_file_of(parent, path, name.substr(0, name.size() - locked.size()))
+              : state_file::none;
+  if (of_lock != state_file::none && of_lock != state_file::resolution)
     return what == deed::link_from || what == deed::make_other ? refuse(only_harmless_state, why)
            : what == deed::make_directory                      ? verdict::allow
                                                                : verdict::lock;

@@ -93,26 +93,4 @@ const char* bad_ref(std::string_view bytes) {
              : "git reference: neither an object id nor a name";
 }
 
-const char* bad_merge_rr(std::string_view bytes) {
-  while (!bytes.empty()) {
-    const auto end = bytes.find('\0');
-    auto at = id_size(bytes.substr(0, end));
-    if (end == std::string_view::npos || at == 0)
-      return "git MERGE_RR: not as git writes it";
-    auto rest = bytes.substr(at, end - at);
-    if (!rest.empty() && rest[0] == '.') { // ".2": the second conflict of the same text
-      at = 1;
-      while (at < rest.size() && at <= 6 && is_digit(rest[at]))
-        ++at;
-      rest.remove_prefix(at == 1 ? 0 : at);
-    }
-    if (rest.empty() || rest[0] != '\t')
-      return "git MERGE_RR: not as git writes it";
-    if (kind_of_path(rest.substr(1)) != path_kind::plain)
-      return "git MERGE_RR: a path that leads outside";
-    bytes.remove_prefix(end + 1);
-  }
-  return nullptr;
-}
-
 } // namespace piorch::sandbox::guard

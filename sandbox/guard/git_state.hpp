@@ -1,8 +1,7 @@
-// Whether references and the list of conflicts that come out of a sandbox may be read by the
-// Git outside. Pure; any thread.
+// Whether references that come out of a sandbox may be read by the Git outside. Pure; any thread.
 //
 // Attack closed here: a reference that is a symbolic one to a name outside `refs/`, which Git
-// then writes as a file; a path in MERGE_RR that rerere writes to.
+// then writes as a file.
 #pragma once
 
 #include <string_view>
@@ -23,9 +22,5 @@ bool is_ref_path(std::string_view path);
 // Git takes whatever follows the id and a blank, but writes nothing there: it could be read as
 // something else, by another name. An empty file is harmless.
 const char* bad_ref(std::string_view bytes);
-
-// The same for MERGE_RR (rerere.c: read_rr): records of an id, a tab and a path that stays
-// inside the work tree and outside Git directories, each ended by a zero byte.
-const char* bad_merge_rr(std::string_view bytes);
 
 } // namespace piorch::sandbox::guard

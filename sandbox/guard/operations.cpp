@@ -145,9 +145,7 @@ int operations::make(place& at, deed what, action act) {
     ::pthread_rwlock_unlock(&s_.deeds);
     ::pthread_rwlock_wrlock(&s_.deeds);
     std::string refused;
-    const auto may_be_one = [&] {
-      return becomes_git_dir(at.parent, path_of(s_.proc, at.parent), refused);
-    };
+    const auto may_be_one = [&] { return may_become_git_dir(at.parent, refused); };
     int outcome = is_there(at) ? -EEXIST : has_the_other(at.parent, at.name) ? may_be_one() : 0;
     if (outcome == 0) {
       outcome = act(v);

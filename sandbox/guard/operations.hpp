@@ -100,6 +100,7 @@ public:
 
 private:
   int make(place& at, deed what, action act);
+  int may_become_git_dir(int directory, std::string& refused) const;
   int rename_to_dot_git(const place& source, const place& target, action act, action undo);
 
   int open_present(place& at, int flags);

@@ -15,6 +15,14 @@ bool same_inode(int one, int other) {
 }
 } // namespace
 
+int operations::may_become_git_dir(int directory, std::string& refused) const {
+  if (s_.programs.has_one(directory)) {
+    refused = tree_with_programs;
+    return -EACCES;
+  }
+  return becomes_git_dir(directory, path_of(s_.proc, directory), refused);
+}
+
 bool operations::is_rename(unsigned flags) {
   return !(flags & ~(no_replace | exchange | whiteout)) &&
          !((flags & (no_replace | whiteout)) && (flags & exchange));
@@ -186,9 +194,7 @@ int operations::rename(int from_directory, const char* from, int to_directory, s
       return -EXDEV;
     ::pthread_rwlock_wrlock(&s_.deeds);
     std::string setting;
-    const auto may_be_one = [&] {
-      return becomes_git_dir(target.parent, path_of(s_.proc, target.parent), setting);
-    };
+    const auto may_be_one = [&] { return may_become_git_dir(target.parent, setting); };
     int e = is_there(source) ? 0 : -ENOENT;
     if (e == 0 && has_the_other(target.parent, target.name)) {
       e = may_be_one();

@@ -107,7 +107,14 @@ int staged_configs::open_copy(int directory, const std::string& name, int flags,
   if (text.get() < 0 || theirs.get() < 0)
     return theirs.get() < 0 ? theirs.get() : text.get();
   copy.reset(); // before it is watched
-  const int e = add(directory, name, std::move(text), {inode_of(state), std::move(old)}, made);
+  unique_fd held(open_path(directory, name.c_str(), O_NOFOLLOW));
+  struct stat now {};
+  if (held.get() < 0 || ::fstat(held.get(), &now) != 0)
+    return held.get() < 0 ? held.get() : -errno;
+  if (!(inode_of(now) == inode_of(state)))
+    return -EBUSY; // replaced meanwhile
+  const int e = add(directory, name, std::move(text),
+                    {inode_of(state), std::move(old), std::move(held)}, made);
   return e < 0 ? e : theirs.release();
 }
 

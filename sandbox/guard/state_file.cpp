@@ -5,8 +5,8 @@
 #include "sandbox/guard/entries.hpp"
 #include "sandbox/guard/git_file.hpp"
 #include "sandbox/guard/git_index.hpp"
-#include "sandbox/guard/git_keys.hpp"
 #include "sandbox/guard/git_state.hpp"
+#include "sandbox/guard/object_format.hpp"
 #include "sandbox/guard/rules.hpp"
 
 #include <ctime>
@@ -42,6 +42,12 @@ state_file kind_at_the_top(std::string_view name) {
   for (char& c : upper)
     c = c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
   return is_ref_path(upper) ? state_file::reference : state_file::none;
+}
+
+// Or one of its variants, postimage.1 …
+bool is_resolution(std::string_view name) {
+  constexpr std::string_view begin = "postimage";
+  return name.size() >= begin.size() && folded(name.substr(0, begin.size())) == begin;
 }
 
 bool has_component(std::string_view path, std::string_view name) {
@@ -96,6 +102,8 @@ state_file kind_inside(std::string_view path, std::string_view name, int levels)
   const auto first = std::string_view(inside).substr(0, inside.find('/'));
   if (first == "refs")
     return state_file::reference;
+  if (first == "rr-cache" && levels == 2 && is_resolution(name))
+    return state_file::resolution;
   if (first != "worktrees" || levels == 1)
     return state_file::none;
   return levels == 2                                       ? kind_at_the_top(name)
@@ -117,7 +125,7 @@ bool is_work_trees_head(int parent, std::string_view path, std::string_view name
 
 bool may_be_state_file(std::string_view path, std::string_view name) {
   return is_dot_git(name) || kind_at_the_top(name) != state_file::none || path.empty() ||
-         has_component(path, "refs");
+         is_resolution(name) || has_component(path, "refs");
 }
 
 namespace {
@@ -159,10 +167,11 @@ state_file state_file_of(int parent, std::string_view path, std::string_view nam
 bool holds_state_files(int parent, std::string_view path, std::string_view name) {
   const std::string low = folded(name), above = folded(tail(path, 1));
   const bool is_refs_of_a_work_tree = low == "refs";
-  if (low != "worktrees" && above != "worktrees" && !is_refs_of_a_work_tree)
+  const auto holds = [](const std::string& all) { return all == "worktrees" || all == "rr-cache"; };
+  if (!holds(low) && !holds(above) && !is_refs_of_a_work_tree)
     return false;
   return any_git_dir(parent, [&](int levels) {
-    return (levels == 0 && low == "worktrees") || (levels == 1 && above == "worktrees") ||
+    return (levels == 0 && holds(low)) || (levels == 1 && holds(above)) ||
            (levels == 2 && is_refs_of_a_work_tree &&
             folded(tail(path, 2).substr(0, 10)) == "worktrees/");
   });
@@ -171,6 +180,11 @@ bool holds_state_files(int parent, std::string_view path, std::string_view name)
 verdict judge_state(int parent, std::string_view path, std::string_view name, deed what,
                     const char*& why) {
   why = only_harmless_state;
+  if (what != deed::move_away && is_resolution(name) &&
+      state_file_of(parent, path, name) == state_file::resolution) {
+    why = no_resolution;
+    return verdict::refuse;
+  }
   switch (what) {
     case deed::make_directory: // below refs
     case deed::move_away:
@@ -182,7 +196,9 @@ verdict judge_state(int parent, std::string_view path, std::string_view name, de
     case deed::move_here:
       return verdict::publish;
     case deed::write: // a copy that is put in place later would be read too early
-      if (is_dot_git(name) && state_file_of(parent, path, name) == state_file::git_file)
+      // Not these: of a .git file see staged_configs, and AUTO_MERGE is made anew by each merge.
+      if (folded(name) == "auto_merge" ||
+          (is_dot_git(name) && state_file_of(parent, path, name) == state_file::git_file))
         return verdict::stage;
       break;
     case deed::make_other:
@@ -200,46 +216,15 @@ std::size_t most_bytes(state_file kind) {
 
 namespace {
 
-// Or one that has been moved from there.
-bool is_work_trees_own(int directory) {
-  struct stat named {
-  }, up{};
-  return ::fstatat(directory, "commondir", &named, AT_SYMLINK_NOFOLLOW) == 0 ||
-         (::fstatat(directory, "../../worktrees", &named, AT_SYMLINK_NOFOLLOW) == 0 &&
-          ::fstatat(directory, "..", &up, 0) == 0 && inode_of(named) == inode_of(up));
-}
-
-// Where it cannot be told: yes, which refuses more.
-bool has_sha256(int directory, const char* config) {
-  std::string text;
-  struct stat s {};
-  const int e = read_config(directory, config, text, s);
-  return e != -ENOENT && (e != 0 || may_be_sha256(text));
-}
-
-} // namespace
-
-int settings_lock(state_file kind, int directory) {
-  if (kind != state_file::index || !is_work_trees_own(directory))
-    return -1;
-  const unique_fd of_all(open_path(directory, "../..", O_DIRECTORY));
-  return of_all.get() < 0 ? of_all.get() : creation_lock(of_all.get());
-}
-
-namespace {
-
 const char* bad_state(state_file kind, std::string_view text, int directory) {
   switch (kind) {
     case state_file::index:
-      // A work tree's own directory may be, or become, a repository by itself, too.
-      return has_sha256(directory, "config") ||
-                     (is_work_trees_own(directory) && has_sha256(directory, "../../config"))
-                 ? bad_index(text, 32)
-                 : bad_index(text);
+      return may_read_as_sha256(directory) ? bad_index(text, 32) : bad_index(text);
     case state_file::reference:
       return bad_ref(text);
-    case state_file::conflicts:
-      return bad_merge_rr(text);
+    case state_file::resolution:
+      return no_resolution;
+    case state_file::conflicts: // emptied
     case state_file::git_file:
     case state_file::none:
       break;
@@ -254,6 +239,8 @@ int check_state(state_file kind, int directory, git_file_places& places, std::st
     return places.check(directory, text, refused);
   const char* why = bad_state(kind, text, directory);
   refused = why ? why : "";
+  if (kind == state_file::conflicts)
+    text.clear();
   return why ? -EACCES : 0;
 }
 
@@ -275,7 +262,7 @@ int publish_state(state_file kind, int from, const char* name, int directory, co
   const int fd = creation_lock(directory);
   if (fd < 0)
     return fd;
-  const unique_fd held(fd), also_held(settings_lock(kind, directory));
+  const unique_fd held(fd), also_held(kind == state_file::index ? settings_lock(directory) : -1);
   if (also_held.get() < -1)
     return also_held.get();
   std::string text;
@@ -302,6 +289,8 @@ int publish_state(state_file kind, int from, const char* name, int directory, co
 namespace {
 
 int check_one(int directory, const char* name, state_file kind, std::string& refused) {
+  if (kind == state_file::conflicts && ::unlinkat(directory, name, 0) == 0)
+    return 0; // as good as an empty one, and whoever has it open reaches nobody
   std::string text;
   struct stat s {};
   refused.clear();
@@ -340,6 +329,19 @@ int check_references_in(int directory, int levels, std::size_t& left, std::strin
   return e;
 }
 
+int check_resolutions(int directory, std::size_t& left, std::string& refused) {
+  return for_each_entry(directory, left, [&](int all, const char* id) {
+    const unique_fd below(open_path(all, id, O_DIRECTORY | O_NOFOLLOW));
+    if (below.get() < 0)
+      return below.get() == -ENOTDIR ? 0 : -EACCES;
+    return for_each_entry(below.get(), left, [&](int, const char* name) {
+      if (is_resolution(name))
+        refused = no_resolution;
+      return refused.empty() ? 0 : -EACCES;
+    });
+  });
+}
+
 int check_top(int directory, std::size_t& left, std::string& refused, bool is_git_dir) {
   int e = 0;
   for (const std::string& name : names_in(directory, left, e)) {
@@ -353,6 +355,9 @@ int check_top(int directory, std::size_t& left, std::string& refused, bool is_gi
         const unique_fd tree(open_path(own, one, O_DIRECTORY | O_NOFOLLOW));
         return tree.get() < 0 ? -EACCES : check_top(tree.get(), left, refused, false);
       });
+    } else if (is_git_dir && low == "rr-cache") {
+      const unique_fd all(open_path(directory, name.c_str(), O_DIRECTORY | O_NOFOLLOW));
+      e = all.get() < 0 ? -EACCES : check_resolutions(all.get(), left, refused);
     } else if (kind != state_file::none) {
       e = check_one(directory, name.c_str(), kind, refused);
     }
@@ -380,29 +385,6 @@ int check_state_files(int directory, std::string& refused) {
   if (e < 0 && refused.empty())
     refused = unclear;
   return e;
-}
-
-bool may_become_sha256(int directory) {
-  std::size_t left = files_at_most;
-  const auto check_indexes = [&](int tree) {
-    return for_each_entry(tree, left, [](int own, const char* name) {
-      std::string text;
-      struct stat s {};
-      if (kind_at_the_top(name) != state_file::index)
-        return 0;
-      return read_config(own, name, text, s, index_bytes_at_most) == 0 && !bad_index(text, 32)
-                 ? 0
-                 : -EACCES;
-    });
-  };
-  const unique_fd trees(open_path(directory, "worktrees", O_DIRECTORY | O_NOFOLLOW));
-  return check_indexes(directory) == 0 &&
-         (trees.get() == -ENOENT ||
-          (trees.get() >= 0 && for_each_entry(trees.get(), left, [&](int all, const char* one) {
-                                 const unique_fd tree(
-                                     open_path(all, one, O_DIRECTORY | O_NOFOLLOW));
-                                 return tree.get() < 0 ? -EACCES : check_indexes(tree.get());
-                               }) == 0));
 }
 
 } // namespace piorch::sandbox::guard

@@ -1,6 +1,6 @@
-// The files in a Git directory D that the host's Git believes: indexes, references and the list
-// of conflicts. What they name is written or read by the host's next checkout or commit
-// (git_index, git_state), so only a harmless text gets there.
+// The files in a Git directory D that the host's Git believes: indexes, references, the list of
+// conflicts and their recorded resolutions (rerere). What they name is written or read by the
+// host's next checkout or commit (git_index, git_state), so only a harmless text gets there.
 //
 //   D/index, HEAD, *_HEAD, MERGE_RR, the same in D/worktrees/NAME, and all below D/refs
 //       by rename: what is renamed is copied, checked, and the copy, which nobody has open,
@@ -13,6 +13,12 @@
 //   X.lock of each
 //       is made, opened, moved and replaced under creation_lock only: it is the name under
 //       which a checked copy is made; no second name
+//   MERGE_RR
+//       stays empty, whatever is written: at the next commit the host's rerere would copy each
+//       file of the work tree that it names, or write it, also where it is a link by then
+//   D/rr-cache/ID/postimage…
+//       none comes into being: rerere writes such a text to the work tree. Directories come
+//       there by mkdir only
 //   D/worktrees/NAME/HEAD, made by an open
 //       is Git's own placeholder, whatever is written to the descriptor
 //
@@ -31,10 +37,12 @@
 
 namespace piorch::sandbox::guard {
 
-enum class state_file : std::uint8_t { none, index, reference, conflicts, git_file };
+enum class state_file : std::uint8_t { none, index, reference, conflicts, resolution, git_file };
 
 inline constexpr const char* only_harmless_state =
     "git state: only as a file of its own, by rename or by writing it";
+inline constexpr const char* no_resolution =
+    "git rerere: a resolution that the host's Git would write";
 
 // May `name` in the directory of that path be one? Without a look at the file system.
 bool may_be_state_file(std::string_view path, std::string_view name);
@@ -51,18 +59,10 @@ bool holds_state_files(int parent, std::string_view path, std::string_view name)
 
 std::size_t most_bytes(state_file kind);
 
-// May the file in this directory get this text? 0, or -EACCES and `refused`. Of a git_file
-// `text` is what it gets then.
+// May the file in this directory get this text? 0, or -EACCES and `refused`. Of a git_file and of
+// conflicts `text` is what it gets then.
 int check_state(state_file kind, int directory, git_file_places& places, std::string& text,
                 std::string& refused);
-
-// For `kind` in `directory`: the creation_lock of the directory whose config says how it is read,
-// if that is another one; -1 if there is none, or -errno. Taken after that of `directory`.
-int settings_lock(state_file kind, int directory);
-
-// Would every index in D and its work trees still be harmless if D/config said SHA-256? Under the
-// creation_lock of D.
-bool may_become_sha256(int directory);
 
 // Renames from/`name` to directory/`to` after the check. 0 or -errno; with -EACCES `refused` says
 // why. Takes the creation_lock.

@@ -43,6 +43,9 @@ bool leads_to(int directory, const std::string& path) {
   return true;
 }
 
+// What is there in a Git directory has rules of its own (git_dir).
+bool is_in_hooks(const std::vector<std::string>& parts) { return parts.front() == "hooks"; }
+
 // How many of these components are those of `all` from `at` on.
 std::size_t common(const std::vector<std::string>& all, std::size_t at,
                    const std::vector<std::string>& wanted) {
@@ -74,6 +77,8 @@ tree_programs::tree_programs(const std::vector<rule>& all) {
 
 tree_programs::tree tree_programs::tree_at(int directory) {
   struct stat s {};
+  if (is_git_dir(directory))
+    return tree::git_dir;
   if (::fstatat(directory, ".git", &s, AT_SYMLINK_NOFOLLOW) != 0)
     return errno == ENOENT || errno == ENOTDIR ? tree::none : tree::linked;
   return S_ISDIR(s.st_mode) ? tree::own : tree::linked;
@@ -87,6 +92,13 @@ bool tree_programs::concern(std::string_view path, std::string_view name) const 
   const std::string whole = folded(path) + '/' + folded(name) + '/';
   return std::any_of(programs_.begin(), programs_.end(), [&](const program& p) {
     return !p.parts.empty() && whole.find('/' + p.parts.front() + '/') != std::string::npos;
+  });
+}
+
+bool tree_programs::has_one(int directory) const {
+  return std::any_of(programs_.begin(), programs_.end(), [&](const program& p) {
+    return !p.path.empty() && p.only_with.empty() && !is_in_hooks(p.parts) &&
+           leads_to(directory, p.path);
   });
 }
 
@@ -106,9 +118,10 @@ const char* tree_programs::broken_by(int parent, std::string_view path, std::str
   if (is_dot_git(name)) {
     if (what == deed::write || what == deed::link_from)
       return nullptr;
-    // What is moved here is looked at afterwards.
-    const bool directory = what == deed::make_directory || what == deed::move_here;
-    return broken_by_git(parent, directory ? tree::own : tree::linked);
+    // What is moved here may bring settings of its own.
+    return what == deed::move_here
+               ? (has_one(parent) ? tree_with_programs : nullptr)
+               : broken_by_git(parent, what == deed::make_directory ? tree::own : tree::linked);
   }
   auto all = parts_of(path);
   all.push_back(folded(name));
@@ -123,7 +136,8 @@ const char* tree_programs::broken_by(int parent, std::string_view path, std::str
         top += "/..";
       unique_fd directory(open_path(parent, top.c_str(), O_DIRECTORY));
       const tree kind = directory.get() < 0 ? tree::linked : tree_at(directory.get());
-      if (kind == tree::none || (p.linked && kind == tree::own))
+      if (kind == tree::none || (p.linked && kind == tree::own) ||
+          (kind == tree::git_dir && is_in_hooks(p.parts)))
         continue;
       if (directory.get() < 0 || (whole && p.only_with.empty()) ||
           leads_to(directory.get(), p.only_with.empty() ? p.path : p.only_with))

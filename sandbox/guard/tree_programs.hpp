@@ -1,7 +1,7 @@
 // What the host's Git runs or reads in every work tree of a repository, by a path relative to the
-// tree's top: a setting that was there before says `core.hooksPath = .githooks`. The workspace's
-// own is protected by its path; this is for all other trees (`git worktree add`, a `.git` file that
-// names the repository, a clone if the setting is the user's).
+// tree's top (or to a bare Git directory): a setting that was there before says `core.hooksPath =
+// .githooks`. The workspace's own is protected by its path; this is for all other trees (`git
+// worktree add`, a `.git` file that names the repository, a clone if the setting is the user's).
 //
 // Contract: a `.git` and such a path never come together in one directory, whichever is the later
 // one, and where both are already nothing is made or written at or below that path. So trees can
@@ -32,6 +32,9 @@ public:
   // Has the deed on D/name anything to do with these? By names alone; `path` is D's.
   bool concern(std::string_view path, std::string_view name) const;
 
+  // Is there one in this directory, which is becoming a Git directory and may be a bare one?
+  bool has_one(int directory) const;
+
   // May it be done, or stay? nullptr, or the rule that is broken.
   const char* broken_by(int parent, std::string_view path, std::string_view name, deed what) const;
 
@@ -42,7 +45,9 @@ private:
     bool linked = false;            // a repository's own setting: only where .git is a file
     std::string only_with;          // if not empty: only where this path is, too
   };
-  enum class tree { none, linked, own }; // what .git is: not there, no directory, a directory
+  // What .git is: not there, no directory, a directory; or this is a Git directory itself, which
+  // can be bare and bring settings of its own.
+  enum class tree { none, linked, own, git_dir };
   static tree tree_at(int directory);
   const char* broken_by_git(int directory, tree when_absent) const;
 

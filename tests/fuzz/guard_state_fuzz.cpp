@@ -1,5 +1,5 @@
 // fuzz: guard
-// Git's state files, the same bytes as each of them: an index, a reference, MERGE_RR, a `.git`
+// Git's state files, the same bytes as each of them: an index, a reference, a `.git`
 // file.
 #include "sandbox/guard/git_file.hpp"
 #include "sandbox/guard/git_index.hpp"
@@ -83,12 +83,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t siz
     require_inside(
         text.substr(text.find("refs/"), text.find_last_not_of(" \t\r\n") + 1 - text.find("refs/")));
 
-  if (!bad_merge_rr(text))
-    for (std::size_t at = 0; at < size;) {
-      const std::string record = text.c_str() + at;
-      require_inside(record.substr(record.find('\t') + 1));
-      at += record.size() + 1;
-    }
   // What is written is read as what it was read as, and leads where it was found to lead.
   git_file first, second;
   if (read_git_file(text, "/w/a/b/c/d", first)) {

@@ -47,6 +47,16 @@ TEST(GuardEveryday, GitInAnExistingRepository) {
     git commit -qm renamed; git bundle create ../b.bundle master)sh");
 }
 
+// Each merge writes .git/AUTO_MERGE anew, directly.
+TEST(GuardEveryday, SeveralMergesInARow) {
+  expect_works(R"sh(
+    cd repo; git checkout -qb topic
+    for n in 1 2 3; do echo $n > f$n; git add f$n; git commit -qm $n; done
+    git checkout -q master; git cherry-pick topic~2 topic~1 topic; git revert --no-edit HEAD HEAD~1
+    for n in 5 6; do echo $n > s$n; git add s$n; git stash -q; done; git stash pop -q; git stash pop -q
+    git commit -qm s; git rebase -q --force-rebase HEAD~3; cat s5 s6; git status --short)sh");
+}
+
 TEST(GuardEveryday, GitMakesRepositoriesOfEveryKind) {
   expect_works(R"sh(
     git init -q; test -d .git/hooks; git commit -q --allow-empty -m x
@@ -83,7 +93,7 @@ TEST(GuardEveryday, AnIndexIsNotMadeOneOfAnotherFormat) {
     f sha256 with; f SHA256 with; f sha1 with; f sha256 with; cp .git/index index; rm .git/index
     f sha256 with; rm .git/worktrees/tree/index; f sha256 without
     mv index .git/index || echo no index; git config --unset extensions.objectFormat
-    cp index .git/index; cmp index .git/index && git status --short)sh");
+    mv index .git/index && git status --short)sh");
   EXPECT_EQ(out.output.find("with took sha256"), std::string::npos) << out.output;
   EXPECT_EQ(out.output.find("with took SHA256"), std::string::npos) << out.output;
   EXPECT_NE(out.output.find("with took sha1"), std::string::npos) << out.output;
@@ -116,6 +126,46 @@ TEST(GuardEveryday, ReferencesOfEveryKind) {
   EXPECT_EQ(out.refusals, "");
   EXPECT_EQ(std::count(out.output.begin(), out.output.end(), '\n') >= 9, true) << out.output;
   EXPECT_EQ(w.planted(), "");
+}
+
+// Resolutions of conflicts are neither recorded nor is a list of them kept.
+TEST(GuardEveryday, MergesWithConflictsWhereResolutionsWouldBeReused) {
+  for (const char* enabled : {"true", "false"}) {
+    const workspace w;
+    const auto out = w.shell(std::string("on=") + enabled + R"sh(; set -e; cd repo
+      git config user.name n; git config user.email e@example.org; git config rerere.enabled $on
+      echo 1 > a; git add a; git commit -qm 1; git branch side; echo 2 > a; git commit -qam 2
+      git checkout -q side; echo 3 > a; git commit -qam 3; e=0; git merge master || e=$?
+      test $e = 1; grep -q '^<<<<<<<' a; if [ $on = true ]; then test -e .git/MERGE_RR; fi
+      test ! -s .git/MERGE_RR; git rerere status; git rerere diff; echo 4 > a; git add a
+      git commit -qm 4; git reset -q --hard HEAD~1; e=0; git merge -q master || e=$?; test $e = 1
+      grep -q '^<<<<<<<' a; git rerere; git merge --abort; e=0; git rebase master || e=$?
+      test $e = 1; echo 5 > a; git add a; GIT_EDITOR=true git rebase --continue; git rerere gc
+      git status --short; echo finished)sh");
+    EXPECT_NE(out.output.find("finished"), std::string::npos) << out.output;
+    EXPECT_EQ(out.refusals, "") << enabled;
+    EXPECT_EQ(w.planted(), "");
+  }
+}
+
+// What the host has recorded is used, and what it is about to record stays as it is.
+TEST(GuardEveryday, TheHostsResolutionsAreUsed) {
+  const workspace w;
+  const std::string host = "cd '" + w.path().string() + R"sh('/repo; exec > /dev/null 2>&1
+      git config user.name n; git config user.email e@example.org; git config rerere.enabled true
+      echo 1 > a; git add a; git commit -qm 1; git branch side; echo 2 > a; git commit -qam 2
+      git checkout -q side; echo 3 > a; git commit -qam 3; git merge master; echo solved > a
+      git commit -qam 4; git reset -q --hard HEAD~1; test -e .git/rr-cache/*/postimage)sh";
+  ASSERT_EQ(std::system(host.c_str()), 0);
+  const auto out = w.shell("cd repo; git merge master; cat a; echo x >> .git/rr-cache/*/postimage; "
+                           "cp .git/rr-cache/*/postimage p; mv p .git/rr-cache/*/postimage");
+  EXPECT_NE(out.output.find("\nsolved\n"), std::string::npos) << out.output;
+  EXPECT_NE(out.refusals.find("git rerere: a resolution that the host's Git would write"),
+            std::string::npos);
+  EXPECT_EQ(std::system(("cd '" + w.path().string() +
+                         "/repo' && test \"$(cat .git/rr-cache/*/postimage)\" = solved")
+                            .c_str()),
+            0);
 }
 
 TEST(GuardEveryday, ArchivesEditorsAndShells) {

@@ -231,6 +231,8 @@ std::string workspace::planted() const {
         if (host && test::read_file(d / file).find("planted") != std::string::npos)
           found(d / file);
     }
+    if (is_name(d / "objects") && is_name(d / "refs") && fs::exists(d / "all/hooks"))
+      found(d / "all/hooks");
     if (d.filename() != ".git" && !is_there(d / "commondir") &&
         (!is_name(d / "objects") || !is_name(d / "refs")))
       return;
@@ -241,9 +243,12 @@ std::string workspace::planted() const {
         inside.erase(0, inside.find('/', 10) + 1);
       if (e.is_regular_file() && e.path().extension() != ".lock" &&
           (inside == "index" || inside.rfind("sharedindex.", 0) == 0 || inside == "HEAD" ||
-           inside == "MERGE_RR" || inside == "BISECT_EXPECTED_REV" ||
-           inside.rfind("refs/", 0) == 0) &&
+           inside == "BISECT_EXPECTED_REV" || inside.rfind("refs/", 0) == 0) &&
           test::read_file(e.path()).find("/planted") != std::string::npos)
+        found(e.path());
+      if (e.is_regular_file() && ((inside == "MERGE_RR" && e.file_size() != 0) ||
+                                  (inside.rfind("rr-cache/", 0) == 0 &&
+                                   e.path().filename().string().rfind("postimage", 0) == 0)))
         found(e.path());
       if (e.is_symlink()
               ? fs::read_symlink(e.path()) != "testing" || e.path().filename().string()[0] != 't' ||

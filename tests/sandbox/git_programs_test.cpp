@@ -88,9 +88,20 @@ TEST_F(SandboxGitPrograms, RelativeNamesCountInOtherTrees) {
   EXPECT_THAT(in_trees(),
               UnorderedElementsAre("linked .husky/_", "linked tools/conv.py", "linked own/clean",
                                    "linked ", ".githooks", "own/clean"));
+  settings("[core]\n\thooksPath = .git/custom\n");
+  EXPECT_THAT(in_trees(), Contains("linked .git/custom"));
   settings("[core]\n\thooksPath = .git/hooks\n");
   write_file(top / "home/.gitconfig", "[core]\n\thooksPath = .\n");
   EXPECT_THAT(in_trees(), IsEmpty());
+}
+
+// On another branch, or still to come.
+TEST_F(SandboxGitPrograms, ScriptsThatAreNotThere) {
+  settings(
+      "[filter \"x\"]\n\tclean = python3 tools/clean.py %f\n\tsmudge = sh -c 'node a/b.js \"$1\"'\n"
+      "\tprocess = cat tools/x.py\n[core]\n\tpager = less -R\n");
+  EXPECT_THAT(found(), UnorderedElementsAre("tools/clean.py?", "a/b.js?"));
+  EXPECT_THAT(in_trees(), UnorderedElementsAre("linked tools/clean.py", "linked a/b.js"));
 }
 
 TEST_F(SandboxGitPrograms, TheUsersCountWithoutARepository) {

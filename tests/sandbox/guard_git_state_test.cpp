@@ -93,29 +93,6 @@ TEST(SandboxGuardGitState, RefusesWhatIsNoReference) {
   EXPECT_STRNE(bad_ref(sha1 + std::string(1, '\0')), nullptr);
 }
 
-TEST(SandboxGuardGitState, LooksAtTheConflictsOfMergeRr) {
-  const auto record = [](const std::string& start, const std::string& path) {
-    return start + "\t" + path + std::string(1, '\0');
-  };
-  EXPECT_STREQ(bad_merge_rr(""), nullptr);
-  EXPECT_STREQ(bad_merge_rr(record(sha1, "a/b c")), nullptr);
-  EXPECT_STREQ(bad_merge_rr(record(sha1, "a\nb\tc") + record(sha256 + ".12", ".gitignore")),
-               nullptr);
-  for (const char* path : {"", "/a", "../a", "a/../../b", "a/..", ".", "./a", "a//b", "a/",
-                           ".git/config", "a/.GIT/x", "git~1/x", "a\\..\\b", ".git /x"}) {
-    EXPECT_STRNE(bad_merge_rr(record(sha1, path)), nullptr) << path;
-    EXPECT_STRNE(bad_merge_rr(record(sha1, "a") + record(sha1 + ".1", path)), nullptr) << path;
-  }
-  const auto whole = record(sha1, "a");
-  for (std::size_t n = 1; n < whole.size(); ++n)
-    EXPECT_STRNE(bad_merge_rr(whole.substr(0, n)), nullptr) << n;
-  for (const auto& start :
-       {sha1 + ".", sha1 + ".x", sha1 + ".-1", sha1 + ". 1", sha1 + "a", sha1 + ".1x",
-        sha1 + ".1234567", sha1 + " ", sha1.substr(1), "/" + sha1.substr(1), std::string()})
-    EXPECT_STRNE(bad_merge_rr(record(start, "a")), nullptr) << start;
-  EXPECT_STRNE(bad_merge_rr(whole + std::string(1, '\0')), nullptr);
-}
-
 TEST(SandboxGuardGitState, KnowsTheNamesOfIndexes) {
   for (const char* path : {"index", "sharedindex.0123", "worktrees/x/index", "modules/a/b/index",
                            "modules/a/sharedindex.1", "svn/refs/remotes/git-svn/index"})

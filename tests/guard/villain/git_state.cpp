@@ -44,6 +44,10 @@ void over(const std::string& file, const std::string& text) {
     std::perror(file.c_str());
   ::close(fd);
 }
+void make_cache(const std::string& at) {
+  ::mkdir((at + "/rr-cache").c_str(), 0755);
+  ::mkdir((at + "/rr-cache/aa").c_str(), 0755);
+}
 void make_bare(const std::string& at) {
   ::mkdir((at + "/objects").c_str(), 0755);
   ::mkdir((at + "/refs").c_str(), 0755);
@@ -236,6 +240,65 @@ void add_git_state_attacks(std::vector<attack>& list) {
       [](auto&) { by_lock("repo/.git/HEAD", std::string(40, 'a') + "\n/planted = x\n"); });
   add("reference-with-more-behind",
       [](auto&) { write_file("repo/.git/refs/heads/x", std::string(40, 'a') + " /planted\n"); });
+  add("conflicts-of-an-ordinary-name",
+      [](auto&) { by_lock("repo/.git/MERGE_RR", std::string(40, 'a') + "\tx" + '\0'); });
+  add("conflicts-of-an-ordinary-name-written",
+      [](auto&) { over("repo/.git/MERGE_RR", std::string(40, 'a') + "\tx" + '\0'); });
+  add("conflicts-of-a-work-tree", [](auto&) {
+    shell("git -C repo worktree add -q ../tree");
+    by_lock("repo/.git/worktrees/tree/MERGE_RR", std::string(40, 'a') + "\tx" + '\0');
+  });
+  add("conflicts-open-while-it-becomes-one", [](auto&) {
+    ::mkdir("b", 0755);
+    const int fd = ::open("b/MERGE_RR", O_RDWR | O_CREAT, 0644);
+    make_bare("b");
+    if (::write(fd, evil.data(), evil.size()) < 0)
+      std::perror("write");
+    ::close(fd);
+  });
+  add("conflicts-with-a-second-name-before", [](auto&) {
+    ::mkdir("b", 0755);
+    write_file("b/MERGE_RR", "");
+    ::link("b/MERGE_RR", "m");
+    make_bare("b");
+    over("m", evil);
+  });
+  add("resolution-written", [](auto&) {
+    make_cache("repo/.git");
+    write_file("repo/.git/rr-cache/aa/postimage", evil);
+  });
+  add("resolution-of-a-second-conflict", [](auto&) {
+    make_cache("repo/.git");
+    by_lock("repo/.git/rr-cache/aa/postimage.1", evil);
+  });
+  add("resolution-moved-in", [](auto&) {
+    make_cache("repo/.git");
+    write_file("p", evil);
+    ::rename("p", "repo/.git/rr-cache/aa/postimage");
+  });
+  add("resolution-linked-in", [](auto&) {
+    make_cache("repo/.git");
+    write_file("p", evil);
+    ::link("p", "repo/.git/rr-cache/aa/postimage");
+  });
+  add("resolution-in-a-directory-moved-in", [](auto&) {
+    make_cache("repo/.git");
+    ::mkdir("repo/.git/r", 0755);
+    write_file("repo/.git/r/postimage", evil);
+    ::rename("repo/.git/r", "repo/.git/rr-cache/bb");
+  });
+  add("resolutions-moved-in", [](auto&) {
+    ::mkdir("repo/.git/r", 0755);
+    make_cache("repo/.git/r");
+    write_file("repo/.git/r/rr-cache/aa/postimage", evil);
+    ::rename("repo/.git/r/rr-cache", "repo/.git/rr-cache");
+  });
+  add("resolution-before-it-becomes-one", [](auto&) {
+    ::mkdir("b", 0755);
+    make_cache("b");
+    write_file("b/rr-cache/aa/postimage", evil);
+    make_bare("b");
+  });
   add("conflicts-by-lock",
       [](auto&) { by_lock("repo/.git/MERGE_RR", std::string(40, 'a') + "\t/planted" + '\0'); });
   add("conflicts-written",

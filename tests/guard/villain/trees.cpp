@@ -41,6 +41,11 @@ void add_tree_attacks(std::vector<attack>& list) {
     shell("cd repo && git add -f .hk && git -c user.name=x -c user.email=x commit -qm x && "
           "rm -r .hk && git worktree add ../t");
   });
+  add("bare", [](auto&) { shell("git init -q --bare t"), plant("t/all/hooks"); });
+  add("bare-moved-to-a-tree",
+      [](auto&) { shell("git init -q --bare x"), plant("t/.hk"), move("x", "t/.git"); });
+  add("becomes-bare", [](auto&) { plant("t/all/hooks"), make("t/objects"), make("t/refs"); });
+  add("in-the-git-directory", [](auto&) { shell("git init -q t"), plant("t/.git/all/hooks"); });
   add("directory-moved-in", [](auto&) { point("t"), plant("x"), move("x", "t/.hk"); });
   add("parent-moved-in", [](auto&) { point("t"), plant("x/hooks"), move("x", "t/all"); });
   add("parents-exchanged",
