@@ -44,11 +44,11 @@ outcome seen_by_client(const std::function<void(peer&)>& before) {
   r->start();
   r.reset();
   outcome out;
-  std::thread reader([&, &from = client] {
+  std::thread reader([&out, &from = client, &other = server] {
     out.text = from.all();
     out.error = from.last_error();
     from.close();
-    server.close();
+    other.close();
   });
   io.run();
   reader.join();
