@@ -4,7 +4,8 @@ namespace piorch::sandbox::guard {
 
 namespace {
 
-// No file system has longer names; it also bounds the work for paths that share a beginning.
+// No file system has longer names; it also bounds the work for each of many paths that share a
+// beginning.
 constexpr std::size_t component_at_most = 1024;
 
 char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; }
@@ -53,8 +54,11 @@ bool is_taken_for_dot_git(std::string_view component) {
 path_kind kind_of_path(std::string_view path, std::size_t known) {
   if (!path.empty() && path[0] == '/')
     return path_kind::outside;
-  std::size_t start = known; // of the component that goes on behind the known bytes
-  while (start > 0 && path[start - 1] != '/' && path[start - 1] != '\\')
+  // Of the component that goes on behind the known bytes, or, if that is too long already, of a
+  // part of it that is, too.
+  std::size_t start = known;
+  while (start > 0 && known - start <= component_at_most && path[start - 1] != '/' &&
+         path[start - 1] != '\\')
     --start;
   auto kind = path_kind::plain;
   for (std::size_t at = known;; ++at) {

@@ -1,7 +1,10 @@
 // Which indexes of Git are taken for harmless.
 #include "tests/sandbox/guard_git_index.hpp"
 
+#include <cstring>
 #include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 namespace {
 
@@ -298,6 +301,29 @@ TEST(SandboxGuardGitIndex, NeverSeesLessThanGit) {
     }
   }
   EXPECT_GE(listed, 40);
+}
+
+// Entries of a few bytes can share a long beginning: it is not gone through for each of them.
+TEST(SandboxGuardGitIndex, DoesNotReadALongComponentOnceMoreForEachEntry) {
+  const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  const std::size_t pages = 4, known = (pages - 1) * page + 2000;
+  auto* at = static_cast<char*>(
+      ::mmap(nullptr, pages * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  ASSERT_NE(at, MAP_FAILED);
+  std::memset(at, 'a', pages * page);
+  at[known] = 'b';
+  const std::string_view path(at, known + 1);
+  EXPECT_EQ(kind_of_path(path, known), path_kind::strange);
+  EXPECT_EQ(kind_of_path(path), path_kind::strange);
+  at[known - 2] = '/';
+  at[known - 1] = '.';
+  at[known] = '.';
+  EXPECT_EQ(kind_of_path(path, known), path_kind::outside);
+  std::memset(at + known - 2, 'a', 2);
+  ASSERT_EQ(::mprotect(at + page, (pages - 2) * page, PROT_NONE), 0);
+  EXPECT_EXIT(std::_Exit(kind_of_path(path, known) == path_kind::strange ? 0 : 1),
+              testing::ExitedWithCode(0), "");
+  ::munmap(at, pages * page);
 }
 
 } // namespace
