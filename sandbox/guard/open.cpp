@@ -1,6 +1,7 @@
 // operations::open and truncate: files that come into being or are opened for writing.
 #include "sandbox/guard/blocked_open.hpp"
 #include "sandbox/guard/config_file.hpp"
+#include "sandbox/guard/mutex.hpp"
 #include "sandbox/guard/operations.hpp"
 #include "sandbox/guard/outside.hpp"
 
@@ -44,13 +45,14 @@ int operations::hand_over(int fd, bool close_on_exec) {
 
 // Ours is closed before the caller goes on: who writes next would find us writing the copy still.
 int operations::hand_over_copy(int fd, bool close_on_exec) {
+  if (s_.lost) { // a signal between two steps would leave a descriptor that nobody knows of
+    const locked nobody_looks(s_.configs.looking());
+    return hand_over(fd, close_on_exec);
+  }
   unique_fd copy(fd);
   const int number = add_descriptor(c_.listener(), c_.id(), fd, close_on_exec);
-  if (number == -ENOENT || number == -ESRCH) {
-    if (s_.lost)
-      t_.unheard_fd = std::move(copy);
+  if (number == -ENOENT || number == -ESRCH)
     return unheard;
-  }
   copy.reset();
   if (number < 0)
     return number;

@@ -42,6 +42,9 @@ public:
   // nothing.
   void catch_up();
 
+  // Held while a copy is handed over: until that is done it seems to have another writer.
+  pthread_mutex_t& looking() { return mutex_; }
+
   // At the end of the command, when nobody writes any more: puts in place what is left.
   void settle();
 

@@ -139,9 +139,11 @@ void serve_once(surroundings& s, thread_state& t, caller& c, const seccomp_notif
   int outcome = serve(s, t, c, call.data);
   unique_fd fd;
   if (outcome < 0 && s.lost->take(c.tid(), call.data, first_path(), outcome, fd)) {
+    const locked nobody_looks(s.configs.looking()); // it may be a copy
     outcome = fd ? reply_descriptor(s.listener, call.id, fd.get(), close_on_exec(call.data)) : 0;
     if (outcome == unheard)
       t.unheard_fd = std::move(fd);
+    fd.reset();
   }
   if (outcome <= 0 && !reply_status(s.listener, call.id, outcome))
     outcome = outcome == 0 ? unheard : answered; // a failure comes again by itself
