@@ -219,9 +219,14 @@ int operations::open_magic(place& at, int flags) {
   int fd = writes(flags) ? may_write_magic(at, pinned.get()) : 0;
   if (fd == 0)
     fd = check_fifo(pinned.get(), flags);
-  if (fd == 0)
-    fd = status(::openat(s_.proc, name, open_flags));
+  const bool may_open = fd == 0;
+  if (may_open)
+    fd = status(::openat(s_.proc, name, open_flags | O_NONBLOCK));
   ::pthread_rwlock_unlock(&s_.deeds);
+  if (may_open && fd == -EAGAIN && !(flags & O_NONBLOCK)) // a lease has to be broken first
+    return open_in_own_thread(c_, pinned.release(), open_flags, close_on_exec);
+  if (fd >= 0 && !(flags & O_NONBLOCK))
+    set_flags(fd, flags);
   return fd < 0 ? fd : hand_over(fd, close_on_exec);
 }
 

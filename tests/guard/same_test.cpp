@@ -70,6 +70,23 @@ TEST_P(GuardStress, NothingIsDoneTwiceOrLostWhenSignalsInterrupt) {
   EXPECT_LE(std::stoi(said.substr(9)), 15);
 }
 
+TEST_P(GuardStress, NoCopyIsLostOrLeftWhenSignalsInterrupt) {
+  const auto said = stress("interrupted-copies");
+  if (GetParam() == workspace::guard::on) {
+    EXPECT_EQ(said, "0 wrong, 0 lost, 0 left\n");
+    return;
+  }
+  int wrong = -1, lost = -1, left = -1; // of 2000; see above
+  std::sscanf(said.c_str(), "%d wrong, %d lost, %d left", &wrong, &lost, &left);
+  EXPECT_EQ(wrong, 0) << said;
+  EXPECT_TRUE(lost >= 0 && lost <= 8) << said;
+  EXPECT_TRUE(left >= 0 && left <= 8) << said;
+}
+
+TEST_P(GuardStress, WhoWaitsForALeaseHoldsNobodyElse) {
+  EXPECT_EQ(stress("leases"), "EAGAIN\n3 wait\n0\n0\n0\n");
+}
+
 TEST_P(GuardStress, FifosWaitAreInterruptedAndNeverHoldTheSupervisor) {
   EXPECT_EQ(stress("fifo"), "5 hello 0\nEINTR\n1\n");
 }

@@ -60,6 +60,26 @@ int interrupted() {
   return 0;
 }
 
+// The same where the caller gets a copy. "left": a descriptor that nobody told the caller of.
+int interrupted_copies() {
+  for (const char* name : {"g", "g/objects", "g/refs"})
+    ::mkdir(name, 0755);
+  interrupt_often(SA_RESTART);
+  int wrong = 0, lost = 0, left = 0;
+  for (int i = 0; i < 2000; ++i) {
+    const std::string name = "g/refs/r" + std::to_string(i);
+    const int fd = ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    if (fd < 0)
+      ++(errno == EEXIST ? lost : wrong);
+    ::close(fd);
+    for (int other = 3; other < 64; ++other)
+      if (::close(other) == 0)
+        ++left;
+  }
+  std::printf("%d wrong, %d lost, %d left\n", wrong, lost, left);
+  return 0;
+}
+
 int fifo() {
   ::mkfifo("f", 0600);
   // A writer that waits, with other calls going on meanwhile.
@@ -211,12 +231,52 @@ int busy_fifos() {
   return 0;
 }
 
+// Who opens a file through /proc for writing waits for its lease, and nobody else.
+int leases() {
+  write_file("leased", "x");
+  const int held = ::open("leased", O_RDONLY);
+  ::signal(SIGIO, SIG_IGN);
+  while (::fcntl(held, F_SETLEASE, F_RDLCK) != 0) // the supervisor may not have closed it yet
+    ::usleep(1000);
+  const auto opens = [&](const std::string& name, int flags) {
+    const pid_t p = ::fork();
+    if (p == 0)
+      ::_exit(::open(name.c_str(), flags) >= 0 ? 0 : errno);
+    return p;
+  };
+  const std::string own = "/proc/self/fd/" + std::to_string(held);
+  const pid_t waiting[] = {opens("leased", O_WRONLY), opens(own, O_WRONLY), opens(own, O_RDWR)};
+  const pid_t not_waiting = opens(own, O_WRONLY | O_NONBLOCK);
+  int status = 0;
+  ::waitpid(not_waiting, &status, 0);
+  std::printf("%s\n", ::strerrorname_np(WEXITSTATUS(status)));
+  ::usleep(100000); // all of them wait
+  for (const char* name : {"g", "g/objects", "g/refs"})
+    ::mkdir(name, 0755);
+  ::close(::creat("g/new", 0644));
+  int still = 0;
+  for (const pid_t p : waiting)
+    still += ::waitpid(p, nullptr, WNOHANG) == 0;
+  std::printf("%d wait\n", still);
+  ::fcntl(held, F_SETLEASE, F_UNLCK);
+  for (const pid_t p : waiting) {
+    status = 1;
+    ::waitpid(p, &status, 0);
+    std::printf("%d\n", status);
+  }
+  return 0;
+}
+
 } // namespace
 
 int stress(const char* what) {
   const std::string mode = what;
   if (mode == "interrupted")
     return interrupted();
+  if (mode == "interrupted-copies")
+    return interrupted_copies();
+  if (mode == "leases")
+    return leases();
   if (mode == "fifo")
     return fifo();
   if (mode == "busy-fifos")
