@@ -4,6 +4,7 @@
 #include "sandbox/guard/config_file.hpp"
 #include "sandbox/guard/entries.hpp"
 #include "sandbox/guard/git_keys.hpp"
+#include "sandbox/guard/memory_file.hpp"
 #include "sandbox/guard/rules.hpp"
 #include "sandbox/guard/state_file.hpp"
 
@@ -219,10 +220,13 @@ int make_decoy(int parent, const std::string& name, int flags, mode_t mode) {
     return -errno;
   if (::write(real.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()))
     return -EIO;
-  return status(::openat(parent, ".",
-                         (flags & ~(O_CREAT | O_EXCL | O_TRUNC | O_NOFOLLOW | O_ACCMODE)) |
-                             O_TMPFILE | O_RDWR | O_CLOEXEC,
-                         mode));
+  const int own =
+      (flags & ~(O_CREAT | O_EXCL | O_TRUNC | O_NOFOLLOW | O_ACCMODE)) | O_RDWR | O_CLOEXEC;
+  const int fd = status(::openat(parent, ".", own | O_TMPFILE, mode));
+  struct stat s {};
+  return fd < 0 && makes_no_nameless_files(-fd) && ::fstat(real.get(), &s) == 0
+             ? memory_file(own, s.st_mode & 07777)
+             : fd;
 }
 
 namespace {

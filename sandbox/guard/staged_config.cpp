@@ -1,6 +1,7 @@
 #include "sandbox/guard/staged_config.hpp"
 
 #include "sandbox/guard/git_config.hpp"
+#include "sandbox/guard/memory_file.hpp"
 #include "sandbox/guard/mutex.hpp"
 #include "sandbox/guard/state_file.hpp"
 #include "sandbox/guard/walk.hpp"
@@ -97,8 +98,12 @@ int staged_configs::open_copy(int directory, const std::string& name, int flags,
   if (const int e = read_config(directory, name.c_str(), old, state, most(directory, name)); e < 0)
     return e;
   unique_fd copy(::openat(directory, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
-  if (!copy)
-    return errno == EOPNOTSUPP || errno == EISDIR ? impossible : -errno;
+  if (copy ? writers_of(copy.get()) == writers::unclear : makes_no_nameless_files(errno))
+    copy.reset(memory_file(O_RDWR | O_CLOEXEC, 0600));
+  else if (!copy)
+    return -errno;
+  if (copy.get() < 0)
+    return copy.get();
   if (!(flags & O_TRUNC) && !write_all(copy.get(), old))
     return -EIO;
   unique_fd text(open_again(proc_, copy.get(), O_RDONLY | O_CLOEXEC));

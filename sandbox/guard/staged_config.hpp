@@ -1,6 +1,6 @@
 // Git settings, and the files that Git believes (state_file), that a program opens for writing
 // directly instead of through a lock file (Git libraries, cp, tar, shells): it gets a nameless
-// copy, and when that is closed its text is checked and put in place as a whole (config_file). The
+// copy (memory_file where need be), and when that is closed its text is checked and put in place as a whole (config_file). The
 // file itself is never open for writing. Of those who wrote, the next of the guarded calls of
 // anybody is served after that (catch_up): Git reads back what it wrote only after one.
 //

@@ -19,11 +19,13 @@ protected:
   std::string text(const char* name = "repo/.git/config") const {
     return piorch::test::read_file(w.path() / name);
   }
-  workspace::outcome run(const std::string& script) const {
+  workspace::outcome run(const std::string& script,
+                         workspace::guard g = workspace::guard::on) const {
     auto out = w.shell("u() { printf '[user]\\n\\tname = %s\\n' $1; }\n"
                        "e() { printf '[core]\\n\\tfsmonitor = planted\\n'; }\n" +
-                       script + "\necho finished: $?");
-    EXPECT_THAT(out.output, HasSubstr("finished: 0"));
+                           script + "\necho finished: $?",
+                       g);
+    EXPECT_THAT(out.output, HasSubstr("finished: 0")) << out.output;
     EXPECT_EQ(w.planted(), "") << script;
     return out;
   }
@@ -184,6 +186,40 @@ TEST_F(GuardDirectWrites, TheFilesOwnPermissionsCount) {
   EXPECT_THAT(run("chmod 400 repo/.git/config; u me >> repo/.git/config; true").output,
               HasSubstr("Permission denied"));
   EXPECT_EQ(text(), before);
+}
+
+// On network file systems and the like the copies are in memory.
+TEST_F(GuardDirectWrites, WhereNoFileIsWithoutAName) {
+  const auto kind = workspace::guard::no_nameless_files;
+  EXPECT_EQ(run(R"sh(perl -MFcntl -e 'sysopen(F, ".", O_RDWR | 020200000) and die; print "$!\n"' &&
+    for i in $(seq 20); do u $i >> repo/.git/config; u last$i >> repo/.git/config; done)sh",
+                kind)
+                .refusals,
+            "");
+  std::string all = before;
+  for (int i = 1; i <= 20; ++i)
+    for (const char* name : {"", "last"})
+      all += "[user]\n\tname = " + (name + std::to_string(i)) + "\n";
+  EXPECT_EQ(text(), all);
+  EXPECT_THAT(run("e >> repo/.git/config", kind).refusals, HasSubstr("core.fsmonitor"));
+  EXPECT_EQ(text(), all);
+  const auto out = run(R"sh(set -e; export GIT_AUTHOR_NAME=n GIT_AUTHOR_EMAIL=e@example.org
+    export GIT_COMMITTER_NAME=n GIT_COMMITTER_EMAIL=e@example.org; git clone -q repo copy; cd copy
+    echo 1 > a; git add a; git commit -qm 1; git checkout -qb side; echo 2 > a; git commit -qam 2
+    git checkout -q master; echo 3 > a; git commit -qam 3; git merge side && exit 1; git merge --abort
+    git cherry-pick side && exit 1; git cherry-pick --abort; git worktree add -q ../other side
+    (cd ../other; git status; echo b > b; git add b; git commit -qm b)
+    git -c protocol.file.allow=always submodule --quiet add "$PWD/../repo" module
+    git commit -qm module; git -C module log -1; git worktree list; cp -r . ../third
+    perl -e 'open F, ">", "../third/.git/X_HEAD" or die $!; my @s = stat F; print F "0" x 50;
+      chmod 0640, "/proc/self/fd/" . fileno F or die $!; seek F, 0, 0; truncate F, 40 or die $!;
+      printf "%d links, %o\n", $s[3], $s[2]')sh",
+                       kind);
+  EXPECT_EQ(out.refusals, "");
+  EXPECT_THAT(out.output, HasSubstr("0 links, 100600"));
+  EXPECT_EQ(text("third/.git/X_HEAD"), std::string(40, '0'));
+  EXPECT_EQ(text("other/b"), "b\n");
+  EXPECT_EQ(text("copy/module/.git"), "gitdir: ../.git/modules/module\n");
 }
 
 // One after the other, each is put in place before there are too many; nobody waits in vain for

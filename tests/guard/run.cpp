@@ -2,8 +2,8 @@
 // piorch-init is. For tests and benchmarks.
 //
 //   guard-run [--absent PATH | --directory PATH | --plain PATH | --in-trees PATH |
-//     --in-linked-trees PATH | --refusals FD | --filter FILE | --off | --older-kernel]... --
-//     COMMAND...
+//     --in-linked-trees PATH | --refusals FD | --filter FILE | --off | --older-kernel |
+//     --no-nameless-files]... -- COMMAND...
 //
 // FILE holds a system call filter as the kernel takes it: joined to the guard's as in a sandbox,
 // or with --off installed alone.
@@ -52,6 +52,22 @@ std::vector<sock_filter> read_filter(const char* path) {
   return out;
 }
 
+// O_TMPFILE is refused from now on, as by the file systems that do not have it.
+bool forget_nameless_files() {
+  constexpr unsigned nameless = O_TMPFILE & ~O_DIRECTORY;
+  sock_filter code[] = {
+      {BPF_LD | BPF_W | BPF_ABS, 0, 0, offsetof(seccomp_data, nr)},
+      {BPF_JMP | BPF_JEQ | BPF_K, 0, 3, SYS_openat},
+      {BPF_LD | BPF_W | BPF_ABS, 0, 0, offsetof(seccomp_data, args) + 16},
+      {BPF_JMP | BPF_JSET | BPF_K, 0, 1, nameless},
+      {BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ERRNO | EOPNOTSUPP},
+      {BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ALLOW},
+  };
+  const sock_fprog program{sizeof code / sizeof *code, code};
+  return ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+         ::syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) == 0;
+}
+
 void tell(void* context, const char* path, const char* rule) {
   dprintf(*static_cast<int*>(context), "%s: %s\n", path, rule);
 }
@@ -62,7 +78,7 @@ int main(int argc, char** argv) {
   std::vector<rule> protect;
   static int refusals = -1;
   static std::vector<sock_filter> filter;
-  bool off = false, older = false;
+  bool off = false, older = false, no_nameless = false;
   char* workspace = ::get_current_dir_name();
   const auto add = [&](rule_kind kind, const char* path) {
     const std::size_t base = std::strlen(workspace);
@@ -75,6 +91,8 @@ int main(int argc, char** argv) {
       off = true;
     } else if (option == "--older-kernel") {
       older = true;
+    } else if (option == "--no-nameless-files") {
+      no_nameless = true;
     } else if (i + 1 == argc) {
       return 2;
     } else if (option == "--absent") {
@@ -100,7 +118,7 @@ int main(int argc, char** argv) {
   argv += i + 1;
   if (refusals >= 0)
     ::fcntl(refusals, F_SETFD, FD_CLOEXEC);
-  if (older && !piorch::test::pretend_older_kernel())
+  if ((older && !piorch::test::pretend_older_kernel()) || (no_nameless && !forget_nameless_files()))
     return 125;
   ::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
   handoff h;

@@ -115,6 +115,8 @@ workspace::outcome workspace::run(const std::vector<std::string>& command, guard
     all.push_back("--off");
   if (g == guard::interruptible)
     all.push_back("--older-kernel");
+  if (g == guard::no_nameless_files)
+    all.push_back("--no-nameless-files");
   for (const char* name : {"/.env", "/.pi/settings.json", "/way/x.conf", "/.vscode"}) {
     all.push_back("--absent");
     all.push_back(ws + name);

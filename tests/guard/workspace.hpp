@@ -26,7 +26,8 @@ public:
     std::string output;   // stdout and stderr
     std::string refusals; // "path: rule" lines
   };
-  enum class guard { on, off, interruptible }; // the last one as before Linux 5.19
+  // As before Linux 5.19; as on a file system that has no O_TMPFILE.
+  enum class guard { on, off, interruptible, no_nameless_files };
   // Protects .env, .vscode, .pi/settings.json and way/x.conf, .git as a directory,
   // .pi-subagents, in which only files and directories come into being, and what villain/trees.cpp
   // names. `input`
