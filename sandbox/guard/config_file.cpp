@@ -7,7 +7,7 @@
 #include "sandbox/guard/state_file.hpp"
 
 #include <algorithm>
-
+#include <cstring>
 #include <ctime>
 #include <sys/file.h>
 
@@ -18,7 +18,6 @@ using ipc::unique_fd;
 namespace {
 
 constexpr int tries_at_most = 1000; // a millisecond each: its holder may wait for a processor
-constexpr const char* not_written = "git config: not written, its lock file is in the way";
 
 } // namespace
 
@@ -127,6 +126,8 @@ int publish(int directory, const char* lock, const char* config, const std::stri
   struct stat state {
   }, old_state{};
   int e = read_config(directory, lock, fresh, state);
+  if (e == -EACCES && state.st_size > static_cast<off_t>(config_bytes_at_most))
+    refused = refusal(state_file::none, too_long);
   if (e < 0)
     return e;
   e = read_config(directory, config, old, old_state);
@@ -148,22 +149,22 @@ int replace_config(int directory, const std::string& config, const std::string& 
   std::string old;
   struct stat state {};
   const auto kind = state_file_of(directory, path, config);
-  const std::size_t at_most = kind == state_file::none ? config_bytes_at_most : most_bytes(kind);
   const auto is_there = [&] {
-    return read_config(directory, config.c_str(), old, state, at_most) == 0;
+    return read_config(directory, config.c_str(), old, state, most_bytes(kind)) == 0;
+  };
+  const auto not_written = [&](int e) {
+    refused = refusal(kind, e == -EEXIST ? std::string(lock_in_the_way)
+                                         : std::string("not written, ") + std::strerror(-e));
+    return e;
   };
   if (is_there() && old == text) // nearly always, and then nobody may be kept from the lock
     return 0;
   const int fd = creation_lock(directory);
-  if (fd < 0) {
-    refused = not_written;
-    return fd;
-  }
+  if (fd < 0)
+    return not_written(fd);
   const unique_fd held(fd), also_held(kind == state_file::index ? settings_lock(directory) : -1);
-  if (also_held.get() < -1) {
-    refused = not_written;
-    return also_held.get();
-  }
+  if (also_held.get() < -1)
+    return not_written(also_held.get());
   if (!is_there() || !(inode_of(state) == was.file || old == was.text) || old == text)
     return 0;
   std::string fresh = text;
@@ -172,8 +173,8 @@ int replace_config(int directory, const std::string& config, const std::string& 
   if (e < 0 || fresh == old)
     return e;
   if (e = renew_config(directory, config, fresh, state); e < 0)
-    refused = not_written;
-  else if (::fstatat(directory, config.c_str(), &state, AT_SYMLINK_NOFOLLOW) == 0)
+    return not_written(e);
+  if (::fstatat(directory, config.c_str(), &state, AT_SYMLINK_NOFOLLOW) == 0)
     was = {inode_of(state), fresh, unique_fd(open_path(directory, config.c_str(), O_NOFOLLOW))};
   return e;
 }

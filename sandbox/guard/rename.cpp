@@ -105,12 +105,15 @@ int operations::rename(int from_directory, const char* from, int to_directory, s
     return status(::syscall(SYS_renameat2, source.parent, source.spelled().c_str(), target.parent,
                             target.spelled().c_str(), flags));
   };
-  const char* in_the_way = nullptr;
+  const char* in_the_way = nullptr; // of `stuck`
+  const place* stuck = &source;
   const auto go = [&] { // under a pause
     const auto may_go = [&](const place& at, const place& goal) {
-      in_the_way = !s_.git_files.may_arrive(goal.parent, goal.name) ? on_the_way_of_a_git_file
-                   : !s_.git_files.may_leave(at.parent, at.name)    ? holds_a_git_file
-                                                                    : nullptr;
+      const bool may_come = s_.git_files.may_arrive(goal.parent, goal.name);
+      stuck = may_come ? &at : &goal;
+      in_the_way = !may_come                                     ? on_the_way_of_a_git_file
+                   : !s_.git_files.may_leave(at.parent, at.name) ? holds_a_git_file
+                                                                 : nullptr;
       return !in_the_way;
     };
     if (!may_go(source, target) || ((flags & exchange) && !may_go(target, source))) {
@@ -139,7 +142,7 @@ int operations::rename(int from_directory, const char* from, int to_directory, s
           ::renameat(target.parent, target.name.c_str(), source.parent, source.name.c_str()));
     };
     const int e = rename_to_dot_git(source, target, act, undo);
-    return in_the_way ? refused(source, in_the_way) : e;
+    return in_the_way ? refused(*stuck, in_the_way) : e;
   }
   const char* why = nullptr;
   const verdict away = judge(source, deed::move_away, why);
@@ -210,7 +213,7 @@ int operations::rename(int from_directory, const char* from, int to_directory, s
         ::renameat(target.parent, target.name.c_str(), source.parent, source.name.c_str());
     }
     ::pthread_rwlock_unlock(&s_.deeds);
-    return in_the_way        ? refused(source, in_the_way)
+    return in_the_way        ? refused(*stuck, in_the_way)
            : setting.empty() ? e
                              : refuse(target, setting.c_str());
   }
@@ -241,12 +244,14 @@ int operations::rename(int from_directory, const char* from, int to_directory, s
       why = crossed ? only_plain : why;
       e = -EACCES;
     } else {
-      why = in_the_way;
+      why = nullptr;
     }
   } else if (!why) {
     why = "it changed meanwhile";
   }
   ::pthread_rwlock_unlock(&s_.deeds);
+  if (in_the_way)
+    return refused(*stuck, in_the_way);
   return e == -EACCES && why ? refused(target, why) : e;
 }
 

@@ -1,9 +1,7 @@
 #include "sandbox/guard/staged_config.hpp"
 
-#include "sandbox/guard/git_config.hpp"
 #include "sandbox/guard/memory_file.hpp"
 #include "sandbox/guard/mutex.hpp"
-#include "sandbox/guard/state_file.hpp"
 #include "sandbox/guard/walk.hpp"
 
 #include <algorithm>
@@ -66,9 +64,8 @@ bool write_all(int fd, const std::string& text) {
 
 } // namespace
 
-std::size_t staged_configs::most(int directory, const std::string& name) const {
-  const auto kind = state_file_of(directory, path_of(proc_, directory), name);
-  return kind == state_file::none ? config_bytes_at_most : most_bytes(kind);
+state_file staged_configs::kind_of(int directory, const std::string& name) const {
+  return state_file_of(directory, path_of(proc_, directory), name);
 }
 
 int staged_configs::open(int directory, const std::string& name, int flags, mode_t mode) {
@@ -95,7 +92,9 @@ int staged_configs::open_copy(int directory, const std::string& name, int flags,
     return -errno;
   std::string old;
   struct stat state {};
-  if (const int e = read_config(directory, name.c_str(), old, state, most(directory, name)); e < 0)
+  if (const int e =
+          read_config(directory, name.c_str(), old, state, most_bytes(kind_of(directory, name)));
+      e < 0)
     return e;
   unique_fd copy(::openat(directory, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
   if (copy ? writers_of(copy.get()) == writers::unclear : makes_no_nameless_files(errno))
@@ -240,9 +239,10 @@ int staged_configs::milliseconds_to_next_look() const {
 bool staged_configs::put_in_place(entry& e) {
   std::string text, refused;
   const std::string path = path_of(proc_, e.directory.get());
-  const int error = read_all(e.text.get(), most(e.directory.get(), e.name), text);
+  const auto kind = kind_of(e.directory.get(), e.name);
+  const int error = read_all(e.text.get(), most_bytes(kind), text);
   if (error < 0)
-    refused = error == -EFBIG ? "git config: too long" : "git config: could not be read back";
+    refused = refusal(kind, error == -EFBIG ? too_long : "could not be read back");
   else
     replace_config(e.directory.get(), e.name, text, path, places_, e.was, refused);
   if (!refused.empty())

@@ -1,8 +1,9 @@
 // Git settings, and the files that Git believes (state_file), that a program opens for writing
 // directly instead of through a lock file (Git libraries, cp, tar, shells): it gets a nameless
-// copy (memory_file where need be), and when that is closed its text is checked and put in place as a whole (config_file). The
-// file itself is never open for writing. Of those who wrote, the next of the guarded calls of
-// anybody is served after that (catch_up): Git reads back what it wrote only after one.
+// copy (memory_file where need be), and when that is closed its text is checked and put in place as
+// a whole (config_file). The file itself is never open for writing. Of those who wrote, the next of
+// the guarded calls of anybody is served after that (catch_up): Git reads back what it wrote only
+// after one.
 //
 // Contract: what the program sees is a file like any other, except that a setting
 // which is refused leaves everything as it was, with a line in the report and no errno (close
@@ -20,6 +21,7 @@
 #include "ipc/unique_fd.hpp"
 #include "sandbox/guard/config_file.hpp"
 #include "sandbox/guard/refusal.hpp"
+#include "sandbox/guard/state_file.hpp"
 
 #include <atomic>
 #include <pthread.h>
@@ -59,7 +61,7 @@ private:
     bool made = false; // by the open, empty
   };
 
-  std::size_t most(int directory, const std::string& name) const; // bytes of D/name
+  state_file kind_of(int directory, const std::string& name) const; // none: settings
   int open_copy(int directory, const std::string& name, int flags, bool made);
   entry* free_entry(); // under the mutex
   bool start();        // the first time; under the mutex

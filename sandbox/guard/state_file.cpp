@@ -24,8 +24,7 @@ constexpr int deepest_reference = 24; // looked into by recursion, on a small st
 constexpr std::size_t files_at_most = 200'000;
 constexpr std::size_t index_bytes_at_most = std::size_t{256} << 20;
 constexpr std::size_t other_bytes_at_most = std::size_t{1} << 20;
-constexpr const char* not_renewed = "git state: not renewed, its lock file is in the way";
-constexpr const char* unclear = "git state: it cannot be read, or has another name";
+constexpr const char* unclear = "it cannot be read, or has another name";
 
 bool ends_with(std::string_view text, std::string_view end) {
   return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
@@ -210,11 +209,38 @@ verdict judge_state(int parent, std::string_view path, std::string_view name, de
 
 std::size_t most_bytes(state_file kind) {
   return kind == state_file::index      ? index_bytes_at_most
+         : kind == state_file::none     ? config_bytes_at_most
          : kind == state_file::git_file ? git_file_bytes_at_most
                                         : other_bytes_at_most;
 }
 
+std::string refusal(state_file kind, const std::string& why) {
+  const auto subject = [kind] {
+    switch (kind) {
+      case state_file::none:
+        return "git config: ";
+      case state_file::index:
+        return "git index: ";
+      case state_file::reference:
+        return "git reference: ";
+      case state_file::conflicts:
+      case state_file::resolution:
+        return "git rerere: ";
+      case state_file::git_file:
+        return "git file: ";
+    }
+    return "git state: ";
+  };
+  return subject() + why;
+}
+
 namespace {
+
+// Of a file that read_config did not take.
+std::string not_read(state_file kind, const struct stat& state) {
+  const bool is_long = state.st_size > static_cast<off_t>(most_bytes(kind));
+  return refusal(kind, is_long ? too_long : unclear);
+}
 
 const char* bad_state(state_file kind, std::string_view text, int directory) {
   switch (kind) {
@@ -270,7 +296,7 @@ int publish_state(state_file kind, int from, const char* name, int directory, co
   }, a{}, b{};
   if (const int e = read_config(from, name, text, state, most_bytes(kind)); e < 0) {
     if (e == -EACCES)
-      refused = unclear;
+      refused = not_read(kind, state);
     return e;
   }
   if (const int e = check_state(kind, directory, places, text, refused); e < 0)
@@ -297,11 +323,11 @@ int check_one(int directory, const char* name, state_file kind, std::string& ref
   const unique_fd lock(creation_lock(directory));
   if (lock.get() < 0 || ::fstatat(directory, name, &s, AT_SYMLINK_NOFOLLOW) != 0 ||
       s.st_nlink != 1 || read_config(directory, name, text, s, most_bytes(kind)) != 0)
-    refused = unclear;
+    refused = not_read(kind, s);
   else if (const char* why = bad_state(kind, text, directory))
     refused = why;
   else if (renew(directory, name, text, s) != 0)
-    refused = not_renewed;
+    refused = refusal(kind, lock_in_the_way);
   return refused.empty() ? 0 : -EACCES;
 }
 
@@ -375,7 +401,7 @@ int check_references(int directory, const char* name, std::string& refused) {
   const int e =
       refs.get() < 0 ? -EACCES : check_references_in(refs.get(), deepest_reference, left, refused);
   if (e < 0 && refused.empty())
-    refused = unclear;
+    refused = std::string("git state: ") + unclear;
   return e < 0 ? -EACCES : 0;
 }
 
@@ -383,7 +409,7 @@ int check_state_files(int directory, std::string& refused) {
   std::size_t left = files_at_most;
   const int e = check_top(directory, left, refused, true);
   if (e < 0 && refused.empty())
-    refused = unclear;
+    refused = std::string("git state: ") + unclear;
   return e;
 }
 

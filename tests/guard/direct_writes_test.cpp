@@ -188,6 +188,33 @@ TEST_F(GuardDirectWrites, TheFilesOwnPermissionsCount) {
   EXPECT_EQ(text(), before);
 }
 
+TEST_F(GuardDirectWrites, TheReportSaysWhatIsTooLongOrHasItsLockInTheWay) {
+  const auto said = [&](const std::string& script) {
+    auto out =
+        run("mkdir -p t; b() { head -c 2000000 /dev/zero | tr '\\0' x; }\n" + script).refusals;
+    const auto path = w.path().string() + "/";
+    return out.rfind(path, 0) == 0 ? out.substr(path.size()) : out;
+  };
+  EXPECT_EQ(said("b > t/.git"), "t/.git: git file: too long\n");
+  EXPECT_EQ(said("b > t/f; mv t/f t/.git || :"), "t/.git: git file: too long\n");
+  EXPECT_EQ(said("b > repo/.git/X_HEAD"), "repo/.git/X_HEAD: git reference: too long\n");
+  EXPECT_EQ(said("b > f; mv f repo/.git/X_HEAD || :"),
+            "repo/.git/X_HEAD: git reference: too long\n");
+  EXPECT_EQ(said("b > repo/.git/config.lock; mv repo/.git/config.lock repo/.git/config || :"),
+            "repo/.git/config: git config: too long\n");
+  run("rm repo/.git/config.lock");
+  const std::string in_the_way = ": not written, its lock file is in the way\n";
+  EXPECT_EQ(said("touch t/.git.lock; echo gitdir: ../repo/.git > t/.git"),
+            "t/.git: git file" + in_the_way);
+  EXPECT_EQ(said("touch repo/.git/Y_HEAD.lock; echo ref: refs/heads/x > repo/.git/Y_HEAD"),
+            "repo/.git/Y_HEAD: git reference" + in_the_way);
+  EXPECT_EQ(said("rm -f repo/.git/index; touch repo/.git/index.lock; "
+                 "GIT_INDEX_FILE=$PWD/i git -C repo read-tree HEAD; cat i > repo/.git/index"),
+            "repo/.git/index: git index" + in_the_way);
+  EXPECT_EQ(said("touch repo/.git/config.lock; u x >> repo/.git/config"),
+            "repo/.git/config: git config" + in_the_way);
+}
+
 // On network file systems and the like the copies are in memory.
 TEST_F(GuardDirectWrites, WhereNoFileIsWithoutAName) {
   const auto kind = workspace::guard::no_nameless_files;

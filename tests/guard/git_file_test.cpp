@@ -1,11 +1,14 @@
 // `.git` files made by a command: they lead to a place that the guard watches, or are not made.
 // Judged from the host, at the end.
+#include "sandbox/guard/git_file_places.hpp"
 #include "tests/guard/workspace.hpp"
 #include "tests/support/read_file.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+using piorch::sandbox::guard::holds_a_git_file;
+using piorch::sandbox::guard::on_the_way_of_a_git_file;
 using piorch::test::workspace;
 using testing::HasSubstr;
 namespace fs = std::filesystem;
@@ -81,7 +84,8 @@ TEST_F(GuardGitFiles, ThoseOfSubmodulesStayRelative) {
     mv repo/sub/module m && echo moved; mv repo/sub s && echo moved; mv repo other)sh");
   EXPECT_EQ(out.output, "mv: cannot move 'repo/sub/module' to 'm': Permission denied\n"
                         "mv: cannot move 'repo/sub' to 's': Permission denied\nfinished: 0\n");
-  EXPECT_THAT(out.refusals, HasSubstr("it holds a .git file"));
+  for (const char* held : {"/repo/sub/module: it holds a .git", "/repo/sub: it holds a .git"})
+    EXPECT_THAT(out.refusals, HasSubstr(held));
   EXPECT_EQ(text("other/sub/module/.git"), "gitdir: ../../.git/modules/m\n");
   EXPECT_EQ(run("g ../.git/modules/m > tree/.git").refusals, ""); // of the workspace's own
   EXPECT_EQ(text(), "gitdir: ../.git/modules/m\n");
@@ -96,6 +100,20 @@ TEST_F(GuardGitFiles, OnTheWayToThemOnlyDirectoriesAreMade) {
   EXPECT_THAT(out.refusals, HasSubstr("/d/e.git: a .git file leads through it"));
   EXPECT_EQ(out.output.find("linked"), out.output.npos);
   EXPECT_EQ(out.output.find("moved"), out.output.npos);
+}
+
+// The report names what is in the way, by whatever rule a name is moved.
+TEST_F(GuardGitFiles, TheReportNamesWhatMayNotArriveOrLeave) {
+  const auto out = run(R"sh(mkdir -p d repo/sub/objects/m x/objects p
+    g ../d/objects/e.git > tree/.git; : > tick; mv x/objects d
+    g ../../../.git/modules/m > repo/sub/objects/m/.git; : > tick; mv repo/sub/objects p || :)sh");
+  const auto said = [&](const char* name, const char* rule) {
+    return HasSubstr((w.path() / name).string() + ": " + rule + "\n");
+  };
+  EXPECT_THAT(out.refusals, said("d/objects", on_the_way_of_a_git_file));
+  EXPECT_THAT(out.refusals, said("repo/sub/objects", holds_a_git_file));
+  EXPECT_TRUE(fs::exists(w.path() / "x/objects"));
+  EXPECT_TRUE(fs::exists(w.path() / "repo/sub/objects"));
 }
 
 // Links and moves at the moment in which the text is put in place, many times; run() looks.
