@@ -246,7 +246,7 @@ TEST_F(E2eExecGit, WhatSettingsNameInOtherWorkTreesIsKeptOut) {
   ASSERT_TRUE(fs::exists(w.project() / "old/.git")) << made.err;
   refused(w.project(), R"sh(
     git worktree add new HEAD
-    git -C old checkout -q HEAD@{0} .githooks
+    git -C old checkout -q $(git rev-parse HEAD) .githooks
     mkdir old/.githooks
     ln -s ../plain old/.githooks
     mkdir -p old/own && echo evil > old/own/clean

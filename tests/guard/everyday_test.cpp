@@ -2,8 +2,8 @@
 // not make itself.
 #include "tests/guard/workspace.hpp"
 
-#include <algorithm>
 #include <cstdlib>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <set>
 #include <sys/inotify.h>
@@ -108,23 +108,27 @@ TEST(GuardEveryday, ReferencesOfEveryKind) {
   const workspace w;
   const auto out = w.shell(R"sh(
     export GIT_AUTHOR_NAME=n GIT_AUTHOR_EMAIL=e@example.org GIT_EDITOR=true
-    export GIT_COMMITTER_NAME=n GIT_COMMITTER_EMAIL=e@example.org; exec 2> /dev/null
+    export GIT_COMMITTER_NAME=n GIT_COMMITTER_EMAIL=e@example.org; exec 3>&1 > /dev/null 2>&1
     cd repo; c() { echo $1 > $2; git add $2; git commit -qm "$1 $2"; }
+    id() { echo "$1 is $(git rev-parse -q --verify $1)" >&3; }
     c 1 a; c 1 b; git branch one; git branch two; c 2 a; git checkout -q one; c 3 a; c 3 b
-    git cherry-pick master; git rev-parse -q --verify CHERRY_PICK_HEAD; git cherry-pick --abort
-    git merge -q master; git rev-parse -q --verify MERGE_HEAD; echo 4 > a; git add a; git commit -qm m
-    git checkout -q two; c 5 a; git revert --no-edit HEAD~1; git rev-parse -q --verify REVERT_HEAD
-    git revert --abort; git rebase master; git rev-parse -q --verify REBASE_HEAD; echo 6 > a
-    git add a; git rebase --continue; git checkout -q one; git rebase --rebase-merges HEAD~2
-    git rebase --abort; echo 7 > b; git stash -q; git stash pop -q; git stash -q; git rev-parse ORIG_HEAD
+    git cherry-pick master; id CHERRY_PICK_HEAD; git cherry-pick --abort
+    git merge -q master; id MERGE_HEAD; id AUTO_MERGE; echo 4 > a; git add a; git commit -qm m
+    git checkout -q two; c 5 a; c 6 a; git revert --no-edit HEAD~1; id REVERT_HEAD
+    git revert --abort; git rebase master; id REBASE_HEAD; echo 6 > a
+    git add a; git rebase --continue; git rebase --abort; git checkout -q one; git rebase --rebase-merges HEAD~2
+    git rebase --abort; echo 7 > b; git stash -q; git stash pop -q; git stash -q; id ORIG_HEAD; id stash
     git checkout -q master; git bisect start; git bisect bad; git bisect good one~2
-    git rev-parse BISECT_EXPECTED_REV; git bisect reset; git notes add -m x
+    id BISECT_EXPECTED_REV; git bisect reset; git notes add -m x
     git update-ref refs/notes/o refs/notes/commits; git notes add -f -m y; git notes --ref o append -m z
-    git notes merge -s manual o; git rev-parse NOTES_MERGE_PARTIAL; git notes merge --abort
-    git fetch -q . one two; git pull -q --no-rebase . two; git rev-parse FETCH_HEAD
-    git remote add r .; git fetch -q r; git remote set-head r master; git rev-parse r/HEAD)sh");
+    git notes merge -s manual o; id NOTES_MERGE_PARTIAL; git notes merge --abort
+    git fetch -q . one two; git pull -q --no-rebase . two; id FETCH_HEAD
+    git remote add r .; git fetch -q r; git remote set-head r master; id r/HEAD)sh");
   EXPECT_EQ(out.refusals, "");
-  EXPECT_EQ(std::count(out.output.begin(), out.output.end(), '\n') >= 9, true) << out.output;
+  for (const char* name :
+       {"CHERRY_PICK_HEAD", "MERGE_HEAD", "AUTO_MERGE", "REVERT_HEAD", "REBASE_HEAD", "ORIG_HEAD",
+        "stash", "BISECT_EXPECTED_REV", "NOTES_MERGE_PARTIAL", "FETCH_HEAD", "r/HEAD"})
+    EXPECT_THAT(out.output, testing::ContainsRegex(std::string(name) + " is [0-9a-f]{40}\n"));
   EXPECT_EQ(w.planted(), "");
 }
 
