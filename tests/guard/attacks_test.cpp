@@ -71,6 +71,16 @@ TEST(GuardAttacks, NoneMakesAProtectedNameOnAnOlderKernel) {
   }
 }
 
+// Copies in memory are no way around either.
+TEST(GuardAttacks, NoneMakesAProtectedNameWhereNoFileIsWithoutAName) {
+  for (const auto& name : attacks())
+    if (name.rfind("git-", 0) == 0) {
+      const workspace w;
+      w.run({"/tmp/guard-villain", "attack", name}, workspace::guard::no_nameless_files);
+      EXPECT_EQ(w.planted(), "") << name;
+    }
+}
+
 // The same in the sandbox of the product, with its other filter, its mounts and the rules that
 // it makes itself; sixteen in a row, each beginning with what those before it left.
 TEST(GuardAttacks, NoneSucceedsUnderPiorchExec) {
