@@ -46,7 +46,7 @@ int operations::bind(int socket, std::uint64_t address, std::uint32_t length) {
   place at;
   if (const int e = find_place(c_, AT_FDCWD, path, last_link::keep, false, at); e < 0)
     return e;
-  if (is_plain(at) || is_git_file(at.name))
+  if (is_plain(at) || is_read_in_trees(at.name))
     return is_there(at) ? -EADDRINUSE : refuse(at, only_plain);
   if (const int e = use_callers_mask(); e < 0)
     return e;

@@ -305,7 +305,7 @@ int becomes_git_dir(int directory, const std::string& path, std::string& refused
   return -EACCES;
 }
 
-bool is_git_file(std::string_view name) {
+bool is_read_in_trees(std::string_view name) {
   return (name.size() >= 4 && folded(name.substr(0, 4)) == ".git") ||
          (name.size() == 8 && folded(name) == ".mailmap");
 }

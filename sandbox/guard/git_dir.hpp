@@ -113,7 +113,8 @@ bool has_the_other(int directory, std::string_view name);
 int becomes_git_dir(int directory, const std::string& path, std::string& refused);
 
 bool is_dot_git(std::string_view name);
-bool is_git_file(std::string_view name); // or .gitignore, .gitattributes, .mailmap …
+// What Git reads in work trees by its name: .git itself, .gitignore, .gitattributes, .mailmap …
+bool is_read_in_trees(std::string_view name);
 
 // May parent/name, a directory, be called .git from now on? As becomes_git_dir, which has been
 // asked already when it is a Git directory. `path` is parent's.

@@ -118,7 +118,7 @@ bool operations::is_out_of_place(const place& at) const {
   struct stat s {};
   return ::fstatat(at.parent, at.name.c_str(), &s, AT_SYMLINK_NOFOLLOW) == 0 &&
          !S_ISREG(s.st_mode) && !S_ISDIR(s.st_mode) &&
-         (is_plain(at) || (is_git_file(at.name) && !S_ISLNK(s.st_mode)));
+         (is_plain(at) || (is_read_in_trees(at.name) && !S_ISLNK(s.st_mode)));
 }
 
 // The directory may have become a Git directory since it was looked at.
@@ -224,7 +224,7 @@ int operations::make_node(int directory, const char* path, mode_t mode, dev_t de
     return answered;
   const bool is_file = (mode & S_IFMT) == 0 || S_ISREG(mode);
   // Git of the host would wait for ever at a .gitignore that is a FIFO.
-  if (!is_file && (is_plain(at) || is_git_file(at.name)))
+  if (!is_file && (is_plain(at) || is_read_in_trees(at.name)))
     return is_there(at) ? -EEXIST : refuse(at, only_plain);
   if (const int e = use_callers_mask(); e < 0)
     return e;

@@ -93,7 +93,7 @@ int operations::rename(int from_directory, const char* from, int to_directory, s
     if (::fstatat(what.parent, what.name.c_str(), &s, AT_SYMLINK_NOFOLLOW) != 0 ||
         S_ISREG(s.st_mode))
       return false;
-    return (is_git_file(entered.name) && !S_ISDIR(s.st_mode) && !S_ISLNK(s.st_mode)) ||
+    return (is_read_in_trees(entered.name) && !S_ISDIR(s.st_mode) && !S_ISLNK(s.st_mode)) ||
            (is_plain(entered) &&
             (!is_plain(left) || (S_ISLNK(s.st_mode) && entered.name != left.name)));
   };

@@ -2,8 +2,8 @@
 // directly instead of through a lock file (Git libraries, cp, tar, shells): it gets a nameless
 // copy (memory_file where need be), and when that is closed its text is checked and put in place as
 // a whole (config_file). The file itself is never open for writing. Of those who wrote, the next of
-// the guarded calls of anybody is served after that (catch_up): Git reads back what it wrote only
-// after one.
+// the guarded calls of anybody is served after that (catch_up; not where fs.leases-enable is 0):
+// Git reads back what it wrote only after one.
 //
 // Contract: what the program sees is a file like any other, except that a setting
 // which is refused leaves everything as it was, with a line in the report and no errno (close
