@@ -37,8 +37,8 @@ int creation_lock(int directory) {
   return fd.release();
 }
 
-int read_config(int directory, const char* name, std::string& text, struct stat& state,
-                std::size_t at_most) {
+int read_regular(int directory, const char* name, std::string& text, struct stat& state,
+                 std::size_t at_most) {
   unique_fd fd(open_how_at(directory, name, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0,
                            RESOLVE_NO_SYMLINKS));
   if (fd.get() < 0)
@@ -104,8 +104,8 @@ int check_change(int directory, const std::string& old, std::string& fresh,
 
 } // namespace
 
-int renew_config(int directory, const std::string& config, const std::string& text,
-                 const struct stat& like) {
+int renew_file(int directory, const std::string& config, const std::string& text,
+               const struct stat& like) {
   const std::string lock = config + ".lock";
   int e = make_file(directory, lock.c_str(), text, like);
   if (e == 0)
@@ -125,12 +125,12 @@ int publish(int directory, const char* lock, const char* config, const std::stri
   std::string fresh, old;
   struct stat state {
   }, old_state{};
-  int e = read_config(directory, lock, fresh, state);
+  int e = read_regular(directory, lock, fresh, state);
   if (e == -EACCES && state.st_size > static_cast<off_t>(config_bytes_at_most))
     refused = refusal(state_file::none, too_long);
   if (e < 0)
     return e;
-  e = read_config(directory, config, old, old_state);
+  e = read_regular(directory, config, old, old_state);
   if (e < 0 && e != -ENOENT)
     return e;
   if (e = check_change(directory, old, fresh, config, path, refused); e < 0)
@@ -143,14 +143,14 @@ int publish(int directory, const char* lock, const char* config, const std::stri
   return e < 0 ? e : status(::renameat(directory, lock, directory, config));
 }
 
-int replace_config(int directory, const std::string& config, const std::string& text,
-                   const std::string& path, git_file_places& places, copied_config& was,
-                   std::string& refused) {
+int replace_file(int directory, const std::string& config, const std::string& text,
+                 const std::string& path, git_file_places& places, copied_file& was,
+                 std::string& refused) {
   std::string old;
   struct stat state {};
   const auto kind = state_file_of(directory, path, config);
   const auto is_there = [&] {
-    return read_config(directory, config.c_str(), old, state, most_bytes(kind)) == 0;
+    return read_regular(directory, config.c_str(), old, state, most_bytes(kind)) == 0;
   };
   const auto not_written = [&](int e) {
     refused = refusal(kind, e == -EEXIST ? std::string(lock_in_the_way)
@@ -172,7 +172,7 @@ int replace_config(int directory, const std::string& config, const std::string& 
                                    : check_state(kind, directory, places, fresh, refused);
   if (e < 0 || fresh == old)
     return e;
-  if (e = renew_config(directory, config, fresh, state); e < 0)
+  if (e = renew_file(directory, config, fresh, state); e < 0)
     return not_written(e);
   if (::fstatat(directory, config.c_str(), &state, AT_SYMLINK_NOFOLLOW) == 0)
     was = {inode_of(state), fresh, unique_fd(open_path(directory, config.c_str(), O_NOFOLLOW))};

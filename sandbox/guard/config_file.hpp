@@ -1,5 +1,6 @@
 // The file with the settings of a Git directory D, and how a new text gets into it: checked
-// (git_keys), in a new file that nobody else has open, by rename.
+// (git_keys), in a new file that nobody else has open, by rename. The files that Git believes
+// (state_file) get theirs by the same functions.
 //
 // Contract: D is an open directory, names are D/config and D/config.lock or those of
 // config.worktree. `path` is D's, for the check of submodules. Functions return 0 or -errno;
@@ -23,8 +24,8 @@ inline constexpr const char* only_by_lock = "git config: only through its lock f
 int creation_lock(int directory);
 
 // The whole text of a regular file that is not a link; -EACCES for anything odd or longer.
-int read_config(int directory, const char* name, std::string& text, struct stat& state,
-                std::size_t at_most = config_bytes_at_most);
+int read_regular(int directory, const char* name, std::string& text, struct stat& state,
+                 std::size_t at_most = config_bytes_at_most);
 
 // Has somebody this file open for writing, or mapped? `fd` is open for reading only. Nobody can
 // tell where there are no leases, or when the file is another user's.
@@ -33,15 +34,15 @@ writers writers_of(int fd);
 
 // Puts the text into a new file of that name, in place of the one that is there, by
 // D/`config`.lock: -EEXIST when that is in the way. Under the creation lock.
-int renew_config(int directory, const std::string& config, const std::string& text,
-                 const struct stat& like);
+int renew_file(int directory, const std::string& config, const std::string& text,
+               const struct stat& like);
 
 // Renames D/`lock` to D/`config` after the check.
 int publish(int directory, const char* lock, const char* config, const std::string& path,
             std::string& refused);
 
 // A file that somebody writes a copy of.
-struct copied_config {
+struct copied_file {
   inode file;
   std::string text;
   ipc::unique_fd held; // the file, or its number could soon be that of another one
@@ -49,8 +50,8 @@ struct copied_config {
 // As if the text had been written to D/`config`. That must still be the file `was`, or hold its
 // text (it has been renewed); else nothing happens, as a write to a file that has been replaced
 // reaches nobody. `was` is what is there afterwards.
-int replace_config(int directory, const std::string& config, const std::string& text,
-                   const std::string& path, git_file_places& places, copied_config& was,
-                   std::string& refused);
+int replace_file(int directory, const std::string& config, const std::string& text,
+                 const std::string& path, git_file_places& places, copied_file& was,
+                 std::string& refused);
 
 } // namespace piorch::sandbox::guard

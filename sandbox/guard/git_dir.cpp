@@ -283,17 +283,17 @@ int becomes_git_dir(int directory, const std::string& path, std::string& refused
     }
   std::string text;
   struct stat state {};
-  int e = read_config(directory, "config", text, state);
+  int e = read_regular(directory, "config", text, state);
   if (e == -ENOENT)
     return check_state_files(directory, refused);
-  // What is read is what is renewed: a copy may just be put in place (staged_configs).
+  // What is read is what is renewed: a copy may just be put in place (staged_files).
   unique_fd lock(creation_lock(directory));
-  e = lock.get() < 0 ? lock.get() : read_config(directory, "config", text, state);
+  e = lock.get() < 0 ? lock.get() : read_regular(directory, "config", text, state);
   if (e == 0) {
     text = without_work_tree({}, text, path);
     refused = first_refused({}, text);
     if (refused.empty())
-      e = renew_config(directory, "config", text, state);
+      e = renew_file(directory, "config", text, state);
     lock.reset();
     // By the settings that it will have, which say how an index is read.
     if (refused.empty() && e != -EEXIST)

@@ -74,7 +74,7 @@ enum class verdict : std::uint8_t {
   lock,    // create, or open, under creation_lock
   decoy,   // create by make_decoy
   publish, // rename by publish, or publish_state
-  stage,   // open a copy (staged_configs)
+  stage,   // open a copy (staged_files)
   convert, // do it alone, by the rules of becomes_git_dir
 };
 

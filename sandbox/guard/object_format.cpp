@@ -30,7 +30,7 @@ bool is_work_trees_own(int directory) {
 bool has_sha256(int directory, const char* config) {
   std::string text;
   struct stat s {};
-  const int e = read_config(directory, config, text, s);
+  const int e = read_regular(directory, config, text, s);
   return e != -ENOENT && (e != 0 || may_be_sha256(text));
 }
 
@@ -57,7 +57,7 @@ bool may_become_sha256(int directory) {
       struct stat s {};
       if (!is_index_name(folded(name)))
         return 0;
-      return read_config(own, name, text, s, most_bytes(state_file::index)) == 0 &&
+      return read_regular(own, name, text, s, most_bytes(state_file::index)) == 0 &&
                      !bad_index(text, 32)
                  ? 0
                  : -EACCES;

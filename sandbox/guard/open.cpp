@@ -148,7 +148,7 @@ int operations::open_present(place& at, int flags) {
          : v == verdict::stage
              ? s_.configs.open(at.parent, at.name, open_flags, 0)
              : open_exactly(at.parent, at.name.c_str(), open_flags | O_NONBLOCK, 0);
-    if (fd == staged_configs::impossible ||
+    if (fd == staged_files::impossible ||
         (fd >= 0 && writes(flags) && is_refused_now(at, deed::write, v, why)))
       v = verdict::refuse;
   }

@@ -182,7 +182,7 @@ int operations::make(place& at, deed what, action act) {
   }
   ::pthread_rwlock_unlock(&s_.deeds);
   if (v != verdict::refuse)
-    return outcome == staged_configs::impossible ? refuse(at, why) : outcome;
+    return outcome == staged_files::impossible ? refuse(at, why) : outcome;
   return what != deed::create && outcome < 0 && is_there(at) ? -EEXIST : refuse(at, why);
 }
 

@@ -16,7 +16,7 @@
 #include "sandbox/guard/refusal.hpp"
 #include "sandbox/guard/reply.hpp"
 #include "sandbox/guard/rules.hpp"
-#include "sandbox/guard/staged_config.hpp"
+#include "sandbox/guard/staged_files.hpp"
 #include "sandbox/guard/tree_programs.hpp"
 #include "sandbox/guard/walk.hpp"
 
@@ -48,7 +48,7 @@ struct surroundings {
   const tree_programs programs;
   const refusal_sink sink;
   git_file_places git_files;
-  staged_configs configs;
+  staged_files configs;
   // Shared by every deed; exclusive while a directory becomes a Git directory.
   pthread_rwlock_t deeds = PTHREAD_RWLOCK_INITIALIZER;
   lost_answers* lost = nullptr;   // where signals can take calls away
@@ -109,7 +109,7 @@ private:
   int open_waiting(place& at, int flags, bool close_on_exec);
   int open_terminal(int flags);
   int hand_over(int fd, bool close_on_exec);
-  int hand_over_copy(int fd, bool close_on_exec);    // of staged_configs
+  int hand_over_copy(int fd, bool close_on_exec);    // of staged_files
   int hand_over_or_fail(int fd, bool close_on_exec); // -errno, or -1 with errno, or a descriptor
 
   // The name and directory of an open file. 0, -errno, or 1 when it has none.

@@ -195,7 +195,7 @@ verdict judge_state(int parent, std::string_view path, std::string_view name, de
     case deed::move_here:
       return verdict::publish;
     case deed::write: // a copy that is put in place later would be read too early
-      // Not these: of a .git file see staged_configs, and AUTO_MERGE is made anew by each merge.
+      // Not these: of a .git file see staged_files, and AUTO_MERGE is made anew by each merge.
       if (folded(name) == "auto_merge" ||
           (is_dot_git(name) && state_file_of(parent, path, name) == state_file::git_file))
         return verdict::stage;
@@ -236,7 +236,7 @@ std::string refusal(state_file kind, const std::string& why) {
 
 namespace {
 
-// Of a file that read_config did not take.
+// Of a file that read_regular did not take.
 std::string not_read(state_file kind, const struct stat& state) {
   const bool is_long = state.st_size > static_cast<off_t>(most_bytes(kind));
   return refusal(kind, is_long ? too_long : unclear);
@@ -273,7 +273,7 @@ int check_state(state_file kind, int directory, git_file_places& places, std::st
 namespace {
 
 int renew(int directory, const char* name, const std::string& text, const struct stat& state) {
-  const int e = renew_config(directory, name, text, state);
+  const int e = renew_file(directory, name, text, state);
   // Git compares the time of an index with those of the files in it.
   const timespec times[2] = {state.st_atim, state.st_mtim};
   if (e == 0)
@@ -294,7 +294,7 @@ int publish_state(state_file kind, int from, const char* name, int directory, co
   std::string text;
   struct stat state {
   }, a{}, b{};
-  if (const int e = read_config(from, name, text, state, most_bytes(kind)); e < 0) {
+  if (const int e = read_regular(from, name, text, state, most_bytes(kind)); e < 0) {
     if (e == -EACCES)
       refused = not_read(kind, state);
     return e;
@@ -322,7 +322,7 @@ int check_one(int directory, const char* name, state_file kind, std::string& ref
   refused.clear();
   const unique_fd lock(creation_lock(directory));
   if (lock.get() < 0 || ::fstatat(directory, name, &s, AT_SYMLINK_NOFOLLOW) != 0 ||
-      s.st_nlink != 1 || read_config(directory, name, text, s, most_bytes(kind)) != 0)
+      s.st_nlink != 1 || read_regular(directory, name, text, s, most_bytes(kind)) != 0)
     refused = not_read(kind, s);
   else if (const char* why = bad_state(kind, text, directory))
     refused = why;

@@ -5,7 +5,7 @@
 //   D/index, HEAD, *_HEAD, MERGE_RR, the same in D/worktrees/NAME, and all below D/refs
 //       by rename: what is renamed is copied, checked, and the copy, which nobody has open,
 //       takes the name; who makes it by an open gets a copy like that of a config
-//       (staged_configs), and what is there is never opened for writing; no second name, no
+//       (staged_files), and what is there is never opened for writing; no second name, no
 //       link, and no directory is moved to where they are
 //   D/config
 //       says how D/index and D/worktrees/NAME/index are read; becomes one of SHA-256 only if they

@@ -1,4 +1,4 @@
-#include "sandbox/guard/staged_config.hpp"
+#include "sandbox/guard/staged_files.hpp"
 
 #include "sandbox/guard/memory_file.hpp"
 #include "sandbox/guard/mutex.hpp"
@@ -64,11 +64,11 @@ bool write_all(int fd, const std::string& text) {
 
 } // namespace
 
-state_file staged_configs::kind_of(int directory, const std::string& name) const {
+state_file staged_files::kind_of(int directory, const std::string& name) const {
   return state_file_of(directory, path_of(proc_, directory), name);
 }
 
-int staged_configs::open(int directory, const std::string& name, int flags, mode_t mode) {
+int staged_files::open(int directory, const std::string& name, int flags, mode_t mode) {
   // Of truncation alone, and of Linux's fourth mode, no end is told.
   if ((flags & O_ACCMODE) != O_WRONLY && (flags & O_ACCMODE) != O_RDWR)
     return impossible;
@@ -86,14 +86,14 @@ int staged_configs::open(int directory, const std::string& name, int flags, mode
   return fd;
 }
 
-int staged_configs::open_copy(int directory, const std::string& name, int flags, bool made) {
+int staged_files::open_copy(int directory, const std::string& name, int flags, bool made) {
   if (::faccessat(directory, name.c_str(), (flags & O_ACCMODE) == O_WRONLY ? W_OK : R_OK | W_OK,
                   AT_EACCESS | AT_SYMLINK_NOFOLLOW) != 0)
     return -errno;
   std::string old;
   struct stat state {};
   if (const int e =
-          read_config(directory, name.c_str(), old, state, most_bytes(kind_of(directory, name)));
+          read_regular(directory, name.c_str(), old, state, most_bytes(kind_of(directory, name)));
       e < 0)
     return e;
   unique_fd copy(::openat(directory, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
@@ -122,8 +122,8 @@ int staged_configs::open_copy(int directory, const std::string& name, int flags,
   return e < 0 ? e : theirs.release();
 }
 
-int staged_configs::add(int directory, const std::string& name, unique_fd text, copied_config was,
-                        bool made) {
+int staged_files::add(int directory, const std::string& name, unique_fd text, copied_file was,
+                      bool made) {
   for (int tries = 0;; ++tries) {
     {
       const locked l(mutex_);
@@ -150,14 +150,14 @@ int staged_configs::add(int directory, const std::string& name, unique_fd text, 
   }
 }
 
-staged_configs::entry* staged_configs::free_entry() {
+staged_files::entry* staged_files::free_entry() {
   for (entry& e : entries_)
     if (e.watch < 0)
       return &e;
   return nullptr;
 }
 
-bool staged_configs::start() {
+bool staged_files::start() {
   unique_fd events(::inotify_init1(IN_CLOEXEC));
   pthread_attr_t attributes;
   pthread_t thread;
@@ -174,8 +174,8 @@ bool staged_configs::start() {
   return started;
 }
 
-void* staged_configs::wait_for_ends(void* self) {
-  auto& s = *static_cast<staged_configs*>(self);
+void* staged_files::wait_for_ends(void* self) {
+  auto& s = *static_cast<staged_files*>(self);
   alignas(inotify_event) char buffer[4096];
   int timeout = -1;
   for (;;) {
@@ -204,7 +204,7 @@ void* staged_configs::wait_for_ends(void* self) {
 
 // The kernel tells of a close before it counts the writer out, so whoever is still counted may be
 // another one, or on the way out.
-void staged_configs::look(entry& e) {
+void staged_files::look(entry& e) {
   // Looked at first: else it could come between.
   if (writers_of(e.text.get()) != writers::some)
     return finish(e);
@@ -212,7 +212,7 @@ void staged_configs::look(entry& e) {
   --e.looks;
 }
 
-void staged_configs::finish(entry& e) {
+void staged_files::finish(entry& e) {
   if (!put_in_place(e) && e.made && is_dot_git(e.name))
     remove_empty(e.directory.get(), e.name, e.was.file);
   ::inotify_rm_watch(events_.get(), e.watch);
@@ -220,7 +220,7 @@ void staged_configs::finish(entry& e) {
   --in_use_;
 }
 
-void staged_configs::catch_up() {
+void staged_files::catch_up() {
   if (in_use_ == 0)
     return;
   const locked l(mutex_);
@@ -229,14 +229,14 @@ void staged_configs::catch_up() {
       finish(e);
 }
 
-int staged_configs::milliseconds_to_next_look() const {
+int staged_files::milliseconds_to_next_look() const {
   int most = 0;
   for (const entry& e : entries_)
     most = std::max(most, e.looks);
   return most == 0 ? -1 : 1 << (looks_at_most - most);
 }
 
-bool staged_configs::put_in_place(entry& e) {
+bool staged_files::put_in_place(entry& e) {
   std::string text, refused;
   const std::string path = path_of(proc_, e.directory.get());
   const auto kind = kind_of(e.directory.get(), e.name);
@@ -244,13 +244,13 @@ bool staged_configs::put_in_place(entry& e) {
   if (error < 0)
     refused = refusal(kind, error == -EFBIG ? too_long : "could not be read back");
   else
-    replace_config(e.directory.get(), e.name, text, path, places_, e.was, refused);
+    replace_file(e.directory.get(), e.name, text, path, places_, e.was, refused);
   if (!refused.empty())
     sink_((path + '/' + e.name).c_str(), refused.c_str());
   return refused.empty();
 }
 
-void staged_configs::settle() {
+void staged_files::settle() {
   const locked l(mutex_);
   for (entry& e : entries_)
     if (e.watch >= 0)

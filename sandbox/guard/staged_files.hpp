@@ -29,9 +29,9 @@
 
 namespace piorch::sandbox::guard {
 
-class staged_configs {
+class staged_files {
 public:
-  staged_configs(int proc, git_file_places& places, refusal_sink sink)
+  staged_files(int proc, git_file_places& places, refusal_sink sink)
       : proc_(proc), places_(places), sink_(sink) {}
 
   // A descriptor for the caller of D/name opened with `flags`, `impossible` or another -errno.
@@ -57,7 +57,7 @@ private:
     int looks = 0;  // left, after a close was told, for the kernel to count the writer out
     ipc::unique_fd directory, text;
     std::string name;
-    copied_config was;
+    copied_file was;
     bool made = false; // by the open, empty
   };
 
@@ -65,8 +65,7 @@ private:
   int open_copy(int directory, const std::string& name, int flags, bool made);
   entry* free_entry(); // under the mutex
   bool start();        // the first time; under the mutex
-  int add(int directory, const std::string& name, ipc::unique_fd text, copied_config was,
-          bool made);
+  int add(int directory, const std::string& name, ipc::unique_fd text, copied_file was, bool made);
   bool put_in_place(entry& e); // false: refused
   void finish(entry& e);       // puts it in place for the last time
   void look(entry& e);
