@@ -5,6 +5,7 @@
 #include "sandbox/guard/git_keys.hpp"
 #include "sandbox/guard/object_format.hpp"
 #include "sandbox/guard/state_file.hpp"
+#include "sandbox/guard/state_refusal.hpp"
 
 #include <algorithm>
 #include <cstring>

@@ -2,6 +2,7 @@
 
 #include "sandbox/guard/memory_file.hpp"
 #include "sandbox/guard/mutex.hpp"
+#include "sandbox/guard/state_refusal.hpp"
 #include "sandbox/guard/walk.hpp"
 
 #include <algorithm>

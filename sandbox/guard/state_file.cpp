@@ -8,6 +8,7 @@
 #include "sandbox/guard/git_state.hpp"
 #include "sandbox/guard/object_format.hpp"
 #include "sandbox/guard/rules.hpp"
+#include "sandbox/guard/state_refusal.hpp"
 
 #include <ctime>
 #include <sys/stat.h>
@@ -212,26 +213,6 @@ std::size_t most_bytes(state_file kind) {
          : kind == state_file::none     ? config_bytes_at_most
          : kind == state_file::git_file ? git_file_bytes_at_most
                                         : other_bytes_at_most;
-}
-
-std::string refusal(state_file kind, const std::string& why) {
-  const auto subject = [kind] {
-    switch (kind) {
-      case state_file::none:
-        return "git config: ";
-      case state_file::index:
-        return "git index: ";
-      case state_file::reference:
-        return "git reference: ";
-      case state_file::conflicts:
-      case state_file::resolution:
-        return "git rerere: ";
-      case state_file::git_file:
-        return "git file: ";
-    }
-    return "git state: ";
-  };
-  return subject() + why;
 }
 
 namespace {

@@ -58,12 +58,7 @@ verdict judge_state(int parent, std::string_view path, std::string_view name, de
 // Does a directory of this name in this place hold such files? Then none is moved there.
 bool holds_state_files(int parent, std::string_view path, std::string_view name);
 
-inline constexpr const char* too_long = "too long";
-inline constexpr const char* lock_in_the_way = "not written, its lock file is in the way";
-
-// Of these, `none` is a file with settings. The line of a report that says `why` of one.
-std::size_t most_bytes(state_file kind);
-std::string refusal(state_file kind, const std::string& why);
+std::size_t most_bytes(state_file kind); // of `none`: a file with settings
 
 // May the file in this directory get this text? 0, or -EACCES and `refused`. Of a git_file and of
 // conflicts `text` is what it gets then.
