@@ -237,7 +237,7 @@ TEST_F(GuardDirectWrites, WhereNoFileIsWithoutAName) {
     git cherry-pick side && exit 1; git cherry-pick --abort; git worktree add -q ../other side
     (cd ../other; git status; echo b > b; git add b; git commit -qm b)
     git -c protocol.file.allow=always submodule --quiet add "$PWD/../repo" module
-    git commit -qm module; git -C module log -1; git worktree list; cp -r . ../third
+    git commit -qm module; git -C module log -1; git worktree list; cp -r ../repo ../third
     perl -e 'open F, ">", "../third/.git/X_HEAD" or die $!; my @s = stat F; print F "0" x 50;
       chmod 0640, "/proc/self/fd/" . fileno F or die $!; seek F, 0, 0; truncate F, 40 or die $!;
       printf "%d links, %o\n", $s[3], $s[2]')sh",
