@@ -1,6 +1,7 @@
 #include "sandbox/guard/git_dir.hpp"
 
 #include "ipc/unique_fd.hpp"
+#include "sandbox/guard/components.hpp"
 #include "sandbox/guard/config_file.hpp"
 #include "sandbox/guard/entries.hpp"
 #include "sandbox/guard/git_keys.hpp"
@@ -10,8 +11,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <sys/statfs.h>
-#include <sys/statvfs.h>
 
 namespace piorch::sandbox::guard {
 
@@ -311,21 +310,11 @@ bool is_read_in_trees(std::string_view name) {
 }
 
 bool is_below_dot_git(std::string_view path) {
-  for (std::size_t at = 0; at < path.size();) {
-    const auto end = std::min(path.find('/', at), path.size());
-    if (is_dot_git(path.substr(at, end - at)))
+  for (auto one = take_component(path); !one.empty(); one = take_component(path))
+    if (is_dot_git(one))
       return true;
-    at = end + 1;
-  }
   return false;
 }
-
-namespace {
-bool is_read_only(int directory) {
-  struct statfs s {};
-  return ::fstatfs(directory, &s) == 0 && (s.f_flags & ST_RDONLY);
-}
-} // namespace
 
 bool is_in_git_dir(int directory, std::string_view path) {
   if (is_below_dot_git(path))
@@ -339,7 +328,7 @@ bool is_in_git_dir(int directory, std::string_view path) {
     unique_fd above(open_path(at.get(), "..", O_DIRECTORY));
     // Above the writable trees nothing can be planted, and a work tree may lie in a bare
     // repository. A tree that is part of a Git directory has a rule (rule_kind::plain).
-    if (above && is_read_only(above.get()))
+    if (above && read_only(above.get()) == 1)
       return false;
     if (above && ::fstat(above.get(), &up) == 0 && inode_of(up) == inode_of(here))
       return false; // the root

@@ -10,6 +10,7 @@
 #include <linux/seccomp.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -48,5 +49,18 @@ struct inode {
   }
 };
 inline inode inode_of(const struct stat& s) { return {s.st_dev, s.st_ino}; }
+
+// False also when nobody can tell.
+inline bool same_inode(int one, int other) {
+  struct stat a {
+  }, b{};
+  return ::fstat(one, &a) == 0 && ::fstat(other, &b) == 0 && inode_of(a) == inode_of(b);
+}
+
+// Of its mount: 1, 0 or -errno. What is safe when nobody can tell is for the caller to say.
+inline int read_only(int directory) {
+  struct statvfs s {};
+  return ::fstatvfs(directory, &s) != 0 ? -errno : (s.f_flag & ST_RDONLY) != 0;
+}
 
 } // namespace piorch::sandbox::guard

@@ -7,12 +7,6 @@ namespace piorch::sandbox::guard {
 
 namespace {
 constexpr unsigned no_replace = 1, exchange = 2, whiteout = 4;
-
-bool same_inode(int one, int other) {
-  struct stat a {
-  }, b{};
-  return ::fstat(one, &a) == 0 && ::fstat(other, &b) == 0 && inode_of(a) == inode_of(b);
-}
 } // namespace
 
 int operations::may_become_git_dir(int directory, std::string& refused) const {

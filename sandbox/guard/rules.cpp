@@ -1,5 +1,7 @@
 #include "sandbox/guard/rules.hpp"
 
+#include "sandbox/guard/components.hpp"
+
 #include <algorithm>
 #include <climits>
 #include <linux/fs.h>
@@ -16,14 +18,8 @@ constexpr int links_at_most = 40;
 
 // Appends in reverse, so that the next component is taken from the back.
 void push_reversed(std::vector<std::string>& to, std::string_view path) {
-  const auto first = static_cast<std::ptrdiff_t>(to.size());
-  for (std::size_t at = 0; at < path.size();) {
-    const auto end = std::min(path.find('/', at), path.size());
-    if (end > at)
-      to.emplace_back(path.substr(at, end - at));
-    at = end + 1;
-  }
-  std::reverse(to.begin() + first, to.end());
+  const auto parts = components(path);
+  to.insert(to.end(), parts.rbegin(), parts.rend());
 }
 
 hit last_of(rule_kind kind) {
@@ -99,8 +95,9 @@ bool folds_names(int directory) {
 template <class Visit> bool rules::follow(const chain& c, Visit visit, bool* blind) const {
   bool ignored = false;
   bool& unclear = blind ? *blind : ignored;
-  std::vector<std::string> rest(c.parts.rbegin(), c.parts.rend());
-  unique_fd own; // `here` when it is not the base
+  std::size_t next_part = 0;
+  std::vector<std::string> of_links; // what they lead to, before the next part; in reverse
+  unique_fd own;                     // `here` when it is not the base
   int here = c.base;
   const auto enter = [&](int fd) {
     own.reset(fd < 0 ? -1 : fd);
@@ -108,9 +105,13 @@ template <class Visit> bool rules::follow(const chain& c, Visit visit, bool* bli
     return fd >= 0;
   };
   int links = 0;
-  while (!rest.empty()) {
-    const std::string name = std::move(rest.back());
-    rest.pop_back();
+  while (!of_links.empty() || next_part < c.parts.size()) {
+    std::string of_link;
+    if (!of_links.empty()) {
+      of_link = std::move(of_links.back());
+      of_links.pop_back();
+    }
+    const std::string& name = of_link.empty() ? c.parts[next_part++] : of_link;
     if (name == ".")
       continue;
     if (name == "..") { // the kernel stops at the root
@@ -118,7 +119,7 @@ template <class Visit> bool rules::follow(const chain& c, Visit visit, bool* bli
         break;
       continue;
     }
-    if (!visit(here, name, rest.empty()))
+    if (!visit(here, name, of_links.empty() && next_part == c.parts.size()))
       break;
     struct stat s {};
     unique_fd next(open_path(here, name.c_str(), O_NOFOLLOW));
@@ -135,7 +136,7 @@ template <class Visit> bool rules::follow(const chain& c, Visit visit, bool* bli
       const auto n = ::readlinkat(next.get(), "", target, sizeof target);
       if (n <= 0 || ++links > links_at_most)
         break;
-      push_reversed(rest, {target, static_cast<std::size_t>(n)});
+      push_reversed(of_links, {target, static_cast<std::size_t>(n)});
       if (target[0] == '/' && !enter(open_root(root_)))
         break;
     } else if (!S_ISDIR(s.st_mode) || !enter(next.release())) {
@@ -216,8 +217,7 @@ rules::rules(int root, const std::vector<rule>& from) : root_(root) {
     chain c;
     const std::string_view path = r.path;
     c.base = open_base(path.substr(0, r.base_bytes));
-    push_reversed(c.parts, path.substr(r.base_bytes));
-    std::reverse(c.parts.begin(), c.parts.end());
+    c.parts = components(path.substr(r.base_bytes));
     c.last = last_of(r.kind);
     const bool through_links = pin(c);
     chains_.push_back(c);

@@ -1,6 +1,7 @@
 #include "sandbox/guard/state_file.hpp"
 
 #include "ipc/unique_fd.hpp"
+#include "sandbox/guard/components.hpp"
 #include "sandbox/guard/config_file.hpp"
 #include "sandbox/guard/entries.hpp"
 #include "sandbox/guard/git_file.hpp"
@@ -51,12 +52,9 @@ bool is_resolution(std::string_view name) {
 }
 
 bool has_component(std::string_view path, std::string_view name) {
-  for (std::size_t at = 0; at < path.size();) {
-    const auto end = std::min(path.find('/', at), path.size());
-    if (end - at == name.size() && folded(path.substr(at, end - at)) == name)
+  for (auto one = take_component(path); !one.empty(); one = take_component(path))
+    if (one.size() == name.size() && folded(one) == name)
       return true;
-    at = end + 1;
-  }
   return false;
 }
 
