@@ -139,6 +139,15 @@ int operations::make(place& at, deed what, action act) {
                ? -EEXIST
                : refuse(at, h == hit::guarded ? protected_name : protected_parent);
   const char* why = nullptr;
+  // However it was judged, no link comes into the way of a `.git` file.
+  bool in_the_way = false;
+  const auto carry_out = [&](verdict v) {
+    if (what != deed::make_other)
+      return act(v);
+    const git_file_places::pause still(s_.git_files);
+    in_the_way = !s_.git_files.may_arrive(at.parent, at.name);
+    return in_the_way ? -EACCES : act(v);
+  };
   ::pthread_rwlock_rdlock(&s_.deeds);
   verdict v = judge(at, what, why);
   if (v == verdict::convert) {
@@ -148,7 +157,7 @@ int operations::make(place& at, deed what, action act) {
     const auto may_be_one = [&] { return may_become_git_dir(at.parent, refused); };
     int outcome = is_there(at) ? -EEXIST : has_the_other(at.parent, at.name) ? may_be_one() : 0;
     if (outcome == 0) {
-      outcome = act(v);
+      outcome = carry_out(v);
       // Another sandbox may have made the other one, or planted something, meanwhile.
       if (outcome >= 0 && has_objects_and_refs(at.parent) && may_be_one() != 0) {
         ::unlinkat(at.parent, at.name.c_str(), what == deed::make_directory ? AT_REMOVEDIR : 0);
@@ -158,27 +167,19 @@ int operations::make(place& at, deed what, action act) {
       }
     }
     ::pthread_rwlock_unlock(&s_.deeds);
-    return refused.empty() ? outcome : refuse(at, refused.c_str());
+    return in_the_way        ? refuse(at, on_the_way_of_a_git_file)
+           : refused.empty() ? outcome
+                             : refuse(at, refused.c_str());
   }
-  int outcome = -EACCES;
-  if (v != verdict::refuse && what == deed::make_other) {
-    const git_file_places::pause still(s_.git_files);
-    if (s_.git_files.may_arrive(at.parent, at.name)) {
-      outcome = act(v);
-    } else {
-      v = verdict::refuse;
-      why = on_the_way_of_a_git_file;
-    }
-  } else if (v != verdict::refuse) {
-    outcome = act(v);
-  }
-  if (v != verdict::refuse) {
-    if (outcome >= 0 && v != verdict::decoy && is_refused_now(at, what, v, why)) {
-      v = verdict::refuse;
-      ::unlinkat(at.parent, at.name.c_str(), what == deed::make_directory ? AT_REMOVEDIR : 0);
-      if (what == deed::create)
-        ::close(outcome);
-    }
+  const int outcome = v == verdict::refuse ? -EACCES : carry_out(v);
+  if (in_the_way) {
+    v = verdict::refuse;
+    why = on_the_way_of_a_git_file;
+  } else if (outcome >= 0 && v != verdict::decoy && is_refused_now(at, what, v, why)) {
+    v = verdict::refuse;
+    ::unlinkat(at.parent, at.name.c_str(), what == deed::make_directory ? AT_REMOVEDIR : 0);
+    if (what == deed::create)
+      ::close(outcome);
   }
   ::pthread_rwlock_unlock(&s_.deeds);
   if (v != verdict::refuse)
@@ -326,71 +327,6 @@ int operations::find_second(const place& first, int directory, std::uint64_t pat
   if (e < 0 && first.parent >= 0 && ::fstatat(first.parent, ".", &s, 0) != 0)
     return -errno;
   return e;
-}
-
-int operations::link(int from_directory, const char* from, int to_directory, std::uint64_t to,
-                     int flags) {
-  const bool by_descriptor = (flags & AT_EMPTY_PATH) && !*from;
-  place source, target;
-  unique_fd pinned;
-  if (by_descriptor) {
-    pinned.reset(from_directory == AT_FDCWD ? ::dup(c_.directory())
-                                            : c_.descriptor(from_directory));
-    if (pinned.get() < 0)
-      return pinned.get() == -1 ? -EBADF : pinned.get();
-  } else {
-    const std::size_t length = std::strlen(from);
-    const bool follow = (flags & AT_SYMLINK_FOLLOW) || (length > 0 && from[length - 1] == '/');
-    const auto last = follow ? last_link::follow : last_link::keep;
-    if (const int e = find_place(c_, from_directory, from, last, true, source); e < 0)
-      return e;
-    if (!source.exists)
-      return -ENOENT;
-    if (source.slash && !source.magic && !S_ISDIR(source.state.st_mode) && !source.itself())
-      return -ENOTDIR;
-  }
-  if (const int e = find_second(source, to_directory, to, target); e < 0)
-    return e;
-  if (!c_.alive())
-    return answered;
-  if (source.magic) {
-    const without_tracing limited(source.foreign);
-    pinned.reset(open_path(source.parent, source.name.c_str()));
-    if (pinned.get() < 0)
-      return pinned.get();
-  }
-  // Another name of a guarded file would be a way to write it.
-  const char* why = nullptr;
-  if (is_there(target)) // before anything is reported: libgit2 tries a link first
-    return -EEXIST;
-  // From elsewhere it may be a link that is hard-linked: as between file systems.
-  if (is_plain_by_rule(target) && (pinned || !is_plain_by_rule(source)))
-    return -EXDEV;
-  if (pinned) {
-    if (const int e = may_write(pinned.get()); e < 0)
-      return e;
-  } else if (forbids_writing(check(source)) && !is_read_only(source)) {
-    return refuse(source, protected_name);
-  } else if (judge(source, deed::link_from, why) == verdict::refuse) {
-    return refuse(source, why);
-  }
-  char name[40];
-  if (pinned)
-    std::snprintf(name, sizeof name, "self/fd/%d", pinned.get());
-  auto make_link = [&] {
-    return pinned ? status(::linkat(s_.proc, name, target.parent, target.spelled().c_str(),
-                                    AT_SYMLINK_FOLLOW))
-                  : status(::linkat(source.parent, source.spelled().c_str(), target.parent,
-                                    target.spelled().c_str(), 0));
-  };
-  auto act = [&](verdict) {
-    const int e = make_link();
-    if (e < 0 || !(is_dot_git(target.name) && is_link(target)))
-      return e < 0 ? e : stay_in_place(target);
-    ::unlinkat(target.parent, target.name.c_str(), 0);
-    return refuse(target, link_to_repository);
-  };
-  return make(target, deed::make_other, act);
 }
 
 } // namespace piorch::sandbox::guard

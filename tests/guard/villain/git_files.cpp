@@ -216,6 +216,51 @@ void add_git_file_attacks(std::vector<attack>& list) {
     ::symlink("/var/tmp", "l");
     ::link("l", "d");
   });
+  // By the names that make a Git directory, which have rules of their own.
+  add("file-through-a-link-called-refs", [](auto&) {
+    written("gitdir: ../../refs/private.git\n");
+    wait_for_place();
+    ::symlink("/var/tmp", "refs");
+  });
+  add("file-through-a-link-called-objects", [](auto&) {
+    ::mkdir("d", 0755);
+    written("gitdir: ../../d/objects/private.git\n");
+    wait_for_place();
+    ::symlink("/var/tmp", "d/objects");
+  });
+  add("file-through-a-link-called-refs-beside-objects", [](auto&) {
+    ::mkdir("d", 0755);
+    ::mkdir("d/objects", 0755);
+    written("gitdir: ../../d/refs/private.git\n");
+    wait_for_place();
+    ::symlink("/var/tmp", "d/refs");
+  });
+  add("file-through-a-link-called-refs-that-is-linked", [](auto&) {
+    written("gitdir: ../../refs/private.git\n");
+    wait_for_place();
+    ::symlink("/var/tmp", "l");
+    ::link("l", "refs");
+  });
+  add("file-through-a-link-called-objects-that-is-linked", [](auto&) {
+    written("gitdir: ../../objects/private.git\n");
+    wait_for_place();
+    ::symlink("/var/tmp", "l");
+    ::link("l", "objects");
+  });
+  add("file-through-a-link-called-refs-that-is-moved", [](auto&) {
+    written("gitdir: ../../refs/private.git\n");
+    wait_for_place();
+    ::symlink("/var/tmp", "l");
+    ::rename("l", "refs");
+  });
+  for (const char* name : {"hooks", "config", "commondir", "branches", "index", "HEAD", "x.lock"})
+    list.push_back({std::string("git-file-through-a-link-called-") + name,
+                    [](const std::string& called) {
+                      written("gitdir: ../../" + called + "/private.git\n");
+                      wait_for_place();
+                      ::symlink("/var/tmp", called.c_str());
+                    },
+                    name});
   add("file-through-a-link-in-a-closed-directory", [](auto&) {
     ::mkdir("d", 0755);
     ::mkdir("d/e", 0755);
