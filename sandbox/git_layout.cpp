@@ -1,8 +1,12 @@
 #include "sandbox/git_layout.hpp"
 
 #include "sandbox/files.hpp"
+#include "sandbox/guard/components.hpp"
+#include "sandbox/guard/git_config.hpp"
+#include "sandbox/guard/git_file.hpp"
 
 #include <algorithm>
+#include <climits>
 #include <dirent.h>
 #include <filesystem>
 #include <optional>
@@ -12,53 +16,35 @@ namespace piorch::sandbox {
 
 namespace {
 
-constexpr std::size_t pointer_limit_bytes = 8192;
-constexpr std::size_t config_limit_bytes = 1 << 20;
-constexpr unsigned module_depth = 8; // modules/a/modules/b/…
-
-std::string_view trimmed(std::string_view text) {
-  const auto space = [](char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; };
-  while (!text.empty() && space(text.front()))
-    text.remove_prefix(1);
-  while (!text.empty() && space(text.back()))
-    text.remove_suffix(1);
-  return text;
-}
+constexpr std::size_t pointer_limit_bytes = 1 << 20; // Git's own for a `.git` file
+constexpr unsigned module_depth = 8;                 // modules/a/modules/b/…
 
 std::string resolve_from(const std::string& base, std::string_view path) {
   return !path.empty() && path.front() == '/' ? std::string(path) : join(base, path);
 }
 
-// A file with one path in it, relative to the directory it is in.
-std::optional<std::string> follow_pointer(const std::string& file, std::string_view prefix = {}) {
-  const auto text = read_small_file(file, pointer_limit_bytes);
-  if (!text)
-    return std::nullopt;
-  std::string_view line = trimmed(*text);
-  if (line.substr(0, prefix.size()) != prefix)
-    return std::nullopt;
-  return canonical(resolve_from(parent_of(file), trimmed(line.substr(prefix.size()))));
+std::string read_pointer(const std::string& file) {
+  return read_small_file(file, pointer_limit_bytes).value_or("");
 }
 
-// core.worktree as Git writes it for a submodule; enough to check a back link.
+// A path that Git reads in a file of `directory`.
+std::optional<std::string> follow(const std::string& directory, std::string_view path) {
+  return path.empty() ? std::nullopt : canonical(resolve_from(directory, path));
+}
+
+std::optional<std::string> follow_pointer(const std::string& file) {
+  return follow(parent_of(file), guard::path_in_pointer(read_pointer(file)));
+}
+
+// Of a submodule; the last one counts.
 std::optional<std::string> core_worktree(const std::string& git_dir) {
-  const auto text = read_small_file(join(git_dir, "config"), config_limit_bytes);
-  if (!text)
-    return std::nullopt;
-  bool core = false;
+  const auto text = read_small_file(join(git_dir, "config"), guard::config_bytes_at_most);
+  std::vector<guard::config_entry> entries;
   std::optional<std::string> found;
-  for (std::size_t at = 0; at < text->size();) {
-    const std::size_t end = std::min(text->find('\n', at), text->size());
-    const std::string_view line = trimmed(std::string_view(*text).substr(at, end - at));
-    at = end + 1;
-    if (!line.empty() && line.front() == '[')
-      core = line == "[core]";
-    else if (core && line.substr(0, 8) == "worktree") {
-      const auto equals = line.find('=');
-      if (equals != std::string_view::npos)
-        found = canonical(resolve_from(git_dir, trimmed(line.substr(equals + 1))));
-    }
-  }
+  if (text && guard::parse_config(*text, entries))
+    for (const auto& e : entries)
+      if (e.section == "core" && e.subsection.empty() && e.key == "worktree")
+        found = follow(git_dir, e.value);
   return found;
 }
 
@@ -114,12 +100,13 @@ bool has_only_samples(const std::string& hooks) {
 // `dir`: of a linked work tree, in the repository's Git directory. As text, for the tree may
 // be gone already.
 bool leads_into(const std::string& dir, const std::string& workspace) {
-  const auto common = read_small_file(join(dir, "commondir"), pointer_limit_bytes);
-  const auto tree = read_small_file(join(dir, "gitdir"), pointer_limit_bytes);
-  if (!common || trimmed(*common) != "../.." || !tree)
+  const std::string common = read_pointer(join(dir, "commondir")),
+                    tree = read_pointer(join(dir, "gitdir"));
+  const auto path = guard::path_in_pointer(tree);
+  if (guard::path_in_pointer(common) != "../.." || path.empty())
     return false;
   const std::string dot_git =
-      std::filesystem::path(resolve_from(dir, trimmed(*tree))).lexically_normal().string();
+      std::filesystem::path(resolve_from(dir, path)).lexically_normal().string();
   return is_within(dot_git, workspace) && parent_of(dot_git) != workspace;
 }
 
@@ -161,8 +148,9 @@ git_layout find_git(const std::string& work_tree) {
     out.git_dir = out.common_dir = dot_git;
     return out;
   }
-  const auto git_dir =
-      S_ISREG(st->st_mode) ? follow_pointer(dot_git, "gitdir:") : canonical(dot_git);
+  const auto git_dir = S_ISREG(st->st_mode)
+                           ? follow(work_tree, guard::path_in_git_file(read_pointer(dot_git)))
+                           : canonical(dot_git);
   if (!git_dir || !is_directory(*git_dir))
     return out;
   const auto common = follow_pointer(join(*git_dir, "commondir"));
@@ -182,24 +170,40 @@ git_layout find_git(const std::string& work_tree) {
   return out;
 }
 
-std::vector<std::string> way_of_git_file(const std::string& work_tree) {
+std::vector<std::string> ways_of_git_file(const std::string& work_tree) {
   std::vector<std::string> out;
   const std::string dot_git = join(work_tree, ".git");
   const auto st = look(dot_git);
-  const auto text =
-      st && S_ISREG(st->st_mode) ? read_small_file(dot_git, pointer_limit_bytes) : std::nullopt;
-  constexpr std::string_view key = "gitdir:";
-  if (!text || text->compare(0, key.size(), key) != 0)
+  const std::string text = st && S_ISREG(st->st_mode) ? read_pointer(dot_git) : "";
+  std::string_view rest = guard::path_in_git_file(text);
+  if (rest.empty())
     return out;
-  const std::string_view path = trimmed(std::string_view(*text).substr(key.size()));
-  const auto whole = std::filesystem::path(resolve_from(work_tree, path)).lexically_normal();
-  std::filesystem::path up;
-  for (const auto& name : whole) {
-    if (name == ".git" || name.empty()) // behind the last slash
-      break;
-    up /= name;
-    out.push_back(up.string());
+  if (rest.size() >= PATH_MAX) // whatever it is, nobody can watch it
+    return {resolve_from(work_tree, rest)};
+  auto names = guard::components(rest.front() == '/' ? "" : work_tree);
+  const auto add = [&] {
+    std::string way;
+    for (auto name = names.begin(); name != names.end() && *name != ".git"; ++name)
+      (way += '/') += *name;
+    if (!way.empty())
+      out.push_back(std::move(way));
+  };
+  bool named = false;
+  for (auto one = guard::take_component(rest); !one.empty(); one = guard::take_component(rest)) {
+    if (one == ".")
+      continue;
+    if (one != "..") {
+      names.emplace_back(one);
+      named = true;
+      continue;
+    }
+    if (named) // the guard writes none: it depends on what that name is
+      add();
+    named = false;
+    if (!names.empty())
+      names.pop_back();
   }
+  add();
   return out;
 }
 

@@ -30,10 +30,10 @@ bool is_repository(const std::string& common_dir);
 // it names points back here, and that place lies where no worker could write.
 git_layout find_git(const std::string& work_tree);
 
-// The directories through which the `.git` file of a work tree leads, as far as a link could come
-// to be in their place: those above a `.git`, or all. They need not be there. As text, outermost
-// first.
-std::vector<std::string> way_of_git_file(const std::string& work_tree);
+// The place to which the `.git` file of a work tree leads, as far as a link could come to be there
+// or on the way: up to a `.git`, or all of it. It need not be there. As text; one more for each
+// ".." behind a name.
+std::vector<std::string> ways_of_git_file(const std::string& work_tree);
 
 // The entries of a Git directory that must not be written; paths relative to it.
 // Present ones only for modules and linked worktrees, as they are found by a walk. What

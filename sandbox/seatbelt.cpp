@@ -216,6 +216,7 @@ private:
       }
       case access::pin:
         line("(deny file-write-unlink " + name_filter(r.path) + because(r.reason) + ")");
+        pinned_.push_back(r.path);
         return done{};
       case access::protect:
         line("(deny file-write* file-link " + tree_filter(r.path) + because(r.reason) + ")");
@@ -251,15 +252,21 @@ private:
   // directory cannot be told from moving one here, so an absent one stays absent.
   void deny_ancestors() {
     std::set<std::string> done_already;
-    for (const std::string& path : protected_)
+    const auto deny = [&](const std::string& path, bool is_pin) {
       for (const std::string& tree : trees_)
         if (is_within(path, tree) && path != tree)
           for (std::string up = parent_of(path); up != tree && is_within(up, tree);
                up = parent_of(up))
             if (done_already.insert(up).second)
               line(std::string("(deny file-write-unlink ") +
-                   (has_present(up) ? "" : "file-write-create ") + name_filter(up) +
+                   (is_pin || has_present(up) ? "" : "file-write-create ") + name_filter(up) +
                    because("holds a protected path") + ")");
+    };
+    for (const std::string& path : protected_)
+      deny(path, false);
+    done_already.insert(pinned_.begin(), pinned_.end());
+    for (const std::string& path : pinned_)
+      deny(path, true);
   }
 
   // Does the policy know something below `directory` that is there now?
@@ -291,7 +298,7 @@ private:
 
   const policy& p_;
   std::string out_;
-  std::vector<std::string> hidden_, trees_, protected_;
+  std::vector<std::string> hidden_, trees_, protected_, pinned_;
   std::set<std::string> on_the_way_;
 };
 

@@ -5,10 +5,15 @@
 #include "sandbox/followed_links.hpp"
 #include "sandbox/git_layout.hpp"
 #include "sandbox/git_programs.hpp"
+#include "sandbox/guard/components.hpp"
+#include "sandbox/guard/git_file.hpp"
 #include "sandbox/protected_paths.hpp"
 #include "sandbox/runtimes.hpp"
 
 #include <algorithm>
+#include <climits>
+#include <optional>
+#include <set>
 
 namespace piorch::sandbox {
 
@@ -54,18 +59,25 @@ public:
     pins_.push_back({access::pin, path, {}, reason, true, false, by_guard});
   }
 
-  // Nothing but mkdir makes these names, be they there or not.
-  void add_way(const std::vector<std::string>& way) {
-    for (const std::string& path : way)
-      if (const rule* tree = tree_of(p_, path); tree && tree->path != path)
-        pins_.push_back({access::pin,
-                         path,
-                         {},
-                         "a .git file leads through it",
-                         is_directory(path),
-                         false,
-                         true});
+  // Nothing but mkdir makes the names of this path, be they there or not.
+  void add_way(const std::string& git_file, const std::string& path) {
+    const rule* tree = tree_of(p_, path);
+    if (!tree || tree->path == path || !ways_.insert(path).second)
+      return;
+    const auto names = guard::components(relative_to(path, tree->path)).size();
+    if (names > guard::git_file_names_at_most || path.size() >= PATH_MAX)
+      refuse_way(git_file + " has a path of more than 64 names, or too long a one, and links "
+                            "cannot be kept out of all of it; shorten it, or remove the file");
+    else if ((watched_names_ += names) > guard::watched_names_at_most)
+      refuse_way(git_file + " is one .git file too many: together they lead through more "
+                            "directories than links can be kept out of; remove those that are not "
+                            "needed");
+    else
+      pins_.push_back(
+          {access::pin, path, {}, "a .git file leads through it", is_directory(path), false, true});
   }
+
+  const std::optional<error>& refused() const { return refused_; }
 
   // Every directory above a protected path is pinned, or renaming it would
   // bring the name within reach (facts: `mv a c; mkdir a`). Parents first.
@@ -82,23 +94,35 @@ public:
       return a.in_git != b.in_git ? b.in_git : b.by_guard && !a.by_guard; // the stricter first
     };
     std::sort(found_.begin(), found_.end(), order);
+    // Where the guard protects by what a directory is, a pin stays beside it: it may be another.
     found_.erase(std::unique(found_.begin(), found_.end(),
-                             [](const rule& a, const rule& b) { return a.path == b.path; }),
+                             [](const rule& a, const rule& b) {
+                               return a.path == b.path && (a.what == b.what || !a.by_guard);
+                             }),
                  found_.end());
-    const rule* cover = nullptr; // below a protected directory everything already is
+    // Below a directory that is mounted everything is protected already.
+    const rule* cover = nullptr;
     for (const rule& r : found_) {
       if (cover && is_within(r.path, cover->path))
         continue;
       p_.rules.push_back(r);
-      cover = r.what == access::protect ? &r : nullptr;
+      cover = r.what == access::protect && !r.by_guard ? &r : nullptr;
     }
     std::sort(absent_.begin(), absent_.end(), order);
     p_.rules.insert(p_.rules.end(), absent_.begin(), absent_.end());
   }
 
 private:
+  void refuse_way(std::string why) {
+    if (!refused_)
+      refused_ = error{failure::usage, std::move(why)};
+  }
+
   policy& p_;
   std::vector<rule> found_, absent_, pins_;
+  std::set<std::string> ways_;
+  std::size_t watched_names_ = 0; // in them
+  std::optional<error> refused_;
 };
 
 // A nested repository may be removed as a whole, as long as that takes nothing with it that the
@@ -110,7 +134,8 @@ void protect_git(protector& out, const policy& p, const std::string& work_tree,
   const std::string dot_git = join(work_tree, ".git");
   if (git.kind == kind::none)
     return;
-  out.add_way(way_of_git_file(work_tree));
+  for (const std::string& way : ways_of_git_file(work_tree))
+    out.add_way(dot_git, way);
   if (git.kind == kind::directory)
     out.add_pin(dot_git, "the repository itself must not be replaced", nested);
   else
@@ -213,6 +238,8 @@ result<done> survey_workspace(policy& p, const policy_inputs& from) {
               {extra.path.substr(extra.path.rfind('/') + 1), extra.reason, exists(extra.path)});
       out.follow(extra.path, extra.reason);
     }
+  if (out.refused())
+    return *out.refused();
   out.finish();
   return done{};
 }

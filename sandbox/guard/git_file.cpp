@@ -1,19 +1,12 @@
 #include "sandbox/guard/git_file.hpp"
 
+#include "sandbox/guard/components.hpp"
+
 namespace piorch::sandbox::guard {
 
 namespace {
 
 constexpr std::string_view key = "gitdir: ";
-
-// The next component of what is left; empty ones count as nothing, as for the kernel.
-std::string_view take_component(std::string_view& rest) {
-  while (!rest.empty() && rest[0] == '/')
-    rest.remove_prefix(1);
-  const auto component = rest.substr(0, rest.find('/'));
-  rest.remove_prefix(component.size());
-  return component;
-}
 
 } // namespace
 
@@ -29,14 +22,28 @@ std::string git_file::text() const {
   return out + path.substr(at + 1) + '\n';
 }
 
+std::string_view path_in_pointer(std::string_view text) {
+  while (!text.empty() && (text.back() == '\n' || text.back() == '\r'))
+    text.remove_suffix(1);
+  return text.substr(0, text.find('\0'));
+}
+
+std::string_view path_in_git_file(std::string_view text) {
+  if (text.substr(0, key.size()) != key)
+    return {};
+  text.remove_prefix(key.size());
+  return path_in_pointer(text);
+}
+
 bool read_git_file(std::string_view text, std::string_view directory, git_file& out) {
   out = {};
-  if (text.substr(0, key.size()) != key || directory.empty() || directory[0] != '/')
+  const std::string_view whole = text;
+  text = path_in_git_file(whole);
+  // Git drops more behind the path than it writes there.
+  if (text.empty() || whole.find_first_not_of('\n', key.size() + text.size()) != whole.npos ||
+      directory.empty() || directory[0] != '/')
     return false;
-  text.remove_prefix(key.size());
-  while (!text.empty() && text.back() == '\n')
-    text.remove_suffix(1);
-  const bool relative = !text.empty() && text[0] != '/';
+  const bool relative = text[0] != '/';
   if (relative)
     while (!directory.empty() && directory.back() == '/')
       directory.remove_suffix(1);
@@ -61,7 +68,7 @@ bool read_git_file(std::string_view text, std::string_view directory, git_file& 
     ++out.below;
     (out.path += '/') += component;
   }
-  // Git takes the whole rest of the file, but drops '\r' and '\n' at its end.
+  // One line, as Git writes it; for Git a line end within is part of the path.
   if (!named || out.path.find_first_of(std::string_view("\0\n\r", 3)) != out.path.npos)
     return false;
   if (!only_up_and_in || out.levels == 0 || out.below < 2)

@@ -21,6 +21,15 @@ struct git_file {
 };
 
 inline constexpr std::size_t git_file_bytes_at_most = 8192;
+// Of the path of a `.git` file: what is on the way is watched, name by name.
+inline constexpr std::size_t git_file_names_at_most = 64;
+// Of all that one sandbox has to watch.
+inline constexpr std::size_t watched_names_at_most = 8192;
+
+// The path as Git reads it, whoever wrote the text: blanks at its end are part of it. Empty: none.
+std::string_view path_in_git_file(std::string_view text);
+// Likewise in the files that hold nothing but a path (commondir, gitdir).
+std::string_view path_in_pointer(std::string_view text);
 
 // `directory` is the path of the one that holds the file. False if the text is not as Git writes
 // it.

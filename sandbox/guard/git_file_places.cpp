@@ -1,12 +1,13 @@
 #include "sandbox/guard/git_file_places.hpp"
 
+#include "sandbox/guard/components.hpp"
 #include "sandbox/guard/git_dir.hpp"
 #include "sandbox/guard/git_file.hpp"
 #include "sandbox/guard/rules.hpp"
 #include "sandbox/guard/walk.hpp"
 
 #include <algorithm>
-#include <sys/statvfs.h>
+#include <climits>
 
 namespace piorch::sandbox::guard {
 
@@ -14,40 +15,27 @@ using ipc::unique_fd;
 
 namespace {
 
-constexpr std::size_t ways_at_most = 1024;
+constexpr std::size_t bases_at_most = 256; // each is a descriptor
 constexpr const char* not_as_git_writes = "git file: not as git writes it";
 constexpr const char* leads_outside =
     "git file: it leads out of what this sandbox may write, or through a link";
 constexpr const char* too_many = "git file: too many of them in one command";
+constexpr const char* too_long = "git file: its path has more than 64 names, or is too long";
 
-std::vector<std::string> components(std::string_view path) {
-  std::vector<std::string> out;
-  for (std::size_t at = 0; at < path.size();) {
-    const auto end = std::min(path.find('/', at), path.size());
-    if (end > at)
-      out.emplace_back(path.substr(at, end - at));
-    at = end + 1;
-  }
-  return out;
-}
-
-bool is_read_only(int directory) {
-  struct statvfs s {};
-  return ::fstatvfs(directory, &s) != 0 || (s.f_flag & ST_RDONLY);
-}
+bool may_write(int directory) { return read_only(directory) == 0; }
 
 // From `base` as far as there is something: only directories that may be written.
 bool leads_through_directories(int base, const std::vector<std::string>& names) {
   unique_fd at(open_path(base, ".", O_DIRECTORY));
   for (const auto& name : names) {
-    if (at.get() < 0 || is_read_only(at.get()))
+    if (at.get() < 0 || !may_write(at.get()))
       return false;
     unique_fd next(open_path(at.get(), name.c_str(), O_DIRECTORY | O_NOFOLLOW));
     if (next.get() == -ENOENT)
       return true;
     at = std::move(next);
   }
-  return at.get() >= 0 && !is_read_only(at.get());
+  return at.get() >= 0 && may_write(at.get());
 }
 
 int open_below(int base, const std::vector<std::string>& names) {
@@ -62,12 +50,6 @@ int open_above(int directory, std::size_t levels) {
   for (; levels > 0 && at.get() >= 0; --levels)
     at.reset(open_path(at.get(), "..", O_DIRECTORY));
   return at.release();
-}
-
-bool same_directory(int one, int other) {
-  struct stat a {
-  }, b{};
-  return ::fstat(one, &a) == 0 && ::fstat(other, &b) == 0 && inode_of(a) == inode_of(b);
 }
 
 } // namespace
@@ -103,6 +85,10 @@ int git_file_places::check(int directory, std::string& text, std::string& refuse
   refused = not_as_git_writes;
   if (!read_git_file(text, path, read))
     return -EACCES;
+  refused = too_long;
+  if (read.path.size() >= PATH_MAX || read.levels > git_file_names_at_most ||
+      components(read.path).size() > git_file_names_at_most)
+    return -EACCES;
   refused = leads_outside;
   const tree* in = tree_of(read.path);
   if (!in)
@@ -119,7 +105,7 @@ int git_file_places::check(int directory, std::string& text, std::string& refuse
     kept = above.get() >= 0 && keep(above.get(), own, true);
     // It may have been moved meanwhile, until it was kept.
     const unique_fd below(kept ? open_below(above.get(), own) : -1);
-    if (kept && !(below.get() >= 0 && same_directory(below.get(), directory) &&
+    if (kept && !(below.get() >= 0 && same_inode(below.get(), directory) &&
                   path_of(proc_, directory) == path))
       return -EACCES;
   } else {
@@ -138,17 +124,33 @@ int git_file_places::check(int directory, std::string& text, std::string& refuse
   return 0;
 }
 
-bool git_file_places::keep(int base, std::vector<std::string> names, bool stays) {
+// A descriptor for all ways that begin there, or -1.
+int git_file_places::base_of(int directory) {
+  for (const tree& t : trees_)
+    if (same_inode(t.directory.get(), directory))
+      return t.directory.get();
+  for (const unique_fd& known : bases_)
+    if (same_inode(known.get(), directory))
+      return known.get();
+  unique_fd fd(bases_.size() < bases_at_most ? open_path(directory, ".", O_DIRECTORY) : -1);
+  if (fd.get() < 0)
+    return -1;
+  bases_.push_back(std::move(fd));
+  return bases_.back().get();
+}
+
+bool git_file_places::keep(int directory, std::vector<std::string> names, bool stays) {
   if (names.empty())
     return true;
   ::pthread_rwlock_wrlock(&gate_);
-  const bool known = std::any_of(ways_.begin(), ways_.end(), [&](const way& w) {
-    return w.stays == stays && w.names == names && same_directory(w.base.get(), base);
+  const int base = base_of(directory);
+  bool kept = std::any_of(ways_.begin(), ways_.end(), [&](const way& w) {
+    return w.base == base && w.stays == stays && w.names == names;
   });
-  bool kept = known;
-  if (!known && ways_.size() < ways_at_most) {
-    ways_.push_back({unique_fd(open_path(base, ".", O_DIRECTORY)), std::move(names), stays});
-    kept = ways_.back().base.get() >= 0;
+  if (!kept && base >= 0 && watched_ + names.size() <= watched_names_at_most) {
+    watched_ += names.size();
+    ways_.push_back({base, std::move(names), stays});
+    kept = true;
     any_ = true;
   }
   ::pthread_rwlock_unlock(&gate_);
@@ -159,18 +161,19 @@ bool git_file_places::is_on_a_way(int parent, std::string_view name, bool stays)
   const std::string low = folded(name);
   const bool odd = is_odd(name); // some file systems take it for a plainer one
   return std::any_of(ways_.begin(), ways_.end(), [&](const way& w) {
+    const auto is_it = [&](const std::string& one) { return odd || folded(one) == low; };
+    if (w.stays != stays || std::none_of(w.names.begin(), w.names.end(), is_it))
+      return false;
     unique_fd own;
-    int here = w.base.get();
+    int here = w.base;
     for (const auto& one : w.names) {
-      if (w.stays == stays && (folded(one) == low || odd) && same_directory(here, parent) &&
+      if (is_it(one) && same_inode(here, parent) &&
           (!odd || folds_names(parent) || folded(one) == low))
         return true;
       unique_fd next(open_path(here, one.c_str(), O_DIRECTORY | O_NOFOLLOW));
       if (next.get() < 0) { // nobody may look (chmod by the command): it may go on all the same
         const int e = next.get();
-        return w.stays == stays && e != -ENOENT && e != -ENOTDIR && e != -ELOOP &&
-               std::any_of(w.names.begin(), w.names.end(),
-                           [&](const std::string& any) { return odd || folded(any) == low; });
+        return e != -ENOENT && e != -ENOTDIR && e != -ELOOP;
       }
       own = std::move(next);
       here = own.get();

@@ -52,8 +52,8 @@ public:
   bool may_leave(int parent, std::string_view name) const;
 
 private:
-  struct way { // from a directory that cannot be replaced
-    ipc::unique_fd base;
+  struct way {
+    int base = -1; // of a tree, or one of bases_: a directory that cannot be replaced
     std::vector<std::string> names;
     bool stays = false; // its names do not leave; otherwise nothing arrives at them
   };
@@ -64,11 +64,14 @@ private:
 
   const tree* tree_of(std::string_view path) const;
   bool is_on_a_way(int parent, std::string_view name, bool stays) const;
-  bool keep(int base, std::vector<std::string> names, bool stays); // false: too many
+  int base_of(int directory);
+  bool keep(int directory, std::vector<std::string> names, bool stays); // false: too many
 
   const int proc_;
   std::vector<tree> trees_;
-  std::vector<way> ways_; // under the gate
+  std::vector<way> ways_; // under the gate, as the next two
+  std::vector<ipc::unique_fd> bases_;
+  std::size_t watched_ = 0; // names
   std::atomic<bool> any_{false};
   mutable pthread_rwlock_t gate_ = PTHREAD_RWLOCK_INITIALIZER;
 };

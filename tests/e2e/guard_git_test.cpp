@@ -199,6 +199,47 @@ TEST_F(GuardedExec, AGitFileLeadsNowhereElseLater) {
   EXPECT_THAT(refusals(), Contains(HasSubstr("d: leads to a protected path")));
 }
 
+// As Git reads the text: what it takes for a part of the path is one.
+TEST_F(GuardedExec, ABlankAtTheEndOfAGitFileIsPartOfItsPath) {
+  expect_works(R"sh(
+    mkdir -p tree other more; printf 'gitdir: ../x \n' > tree/.git
+    printf 'gitdir: ../d/y\t' > other/.git; printf 'gitdir:  z\n' > more/.git)sh");
+  const auto r = in_sandbox(R"sh(
+    ln -s /etc 'x ' && echo made; mkdir d; ln -s /etc d/y$'\t' && echo made; ln -s /etc 'more/ z' && echo made
+    ln -s /etc x && ln -s /etc d/y && ln -s /etc more/z && echo others)sh");
+  EXPECT_EQ(r.out, "others\n") << r.err;
+}
+
+// A Git directory of a command's own is none any more when it has taken `objects` away.
+TEST_F(GuardedExec, AGitFileThroughWhatIsNoGitDirectoryLater) {
+  expect_works(R"sh(
+    git init -q --separate-git-dir g.git first; mkdir second third; git config -f g.git/config user.name me
+    echo "gitdir: $PWD/g.git/hooks/x.sample" > second/.git; rm -rf g.git/hooks/*; mkdir -p g.git/hooks
+    echo "gitdir: $PWD/g.git/hooks" > third/.git; echo x > g.git/hooks/y.sample)sh");
+  const auto r = in_sandbox(R"sh(
+    rm -rf g.git/objects; ln -s /etc g.git/hooks/x.sample && echo made
+    rm -rf g.git/hooks; ln -s /etc g.git/hooks && echo made; mkdir g.git/hooks && echo directory)sh");
+  EXPECT_EQ(r.out, "directory\n") << r.err;
+}
+
+// Such ones are not put in place; the host's own stop the next command, with a word about them.
+TEST_F(GuardedExec, AGitFileOfTooManyNames) {
+  std::string many = "gitdir: ";
+  for (int i = 0; i < 2000; ++i)
+    many += "src/";
+  home.write("app/tree/.git", many);
+  const auto r = in_sandbox("echo ran");
+  EXPECT_EQ(r.out, "");
+  EXPECT_THAT(r.err, AllOf(HasSubstr("app/tree/.git has a path of more than 64 names"),
+                           HasSubstr("remove the file")));
+  fs::remove(app / "tree/.git");
+  const auto later = in_sandbox(R"sh(
+    for i in $(seq 20); do mkdir d$i; printf 'gitdir: %s' "$(printf 'src/%.0s' $(seq 2000))" > d$i/.git; done)sh");
+  EXPECT_THAT(refusals(),
+              Contains("d7/.git: git file: its path has more than 64 names, or is too long"));
+  EXPECT_EQ(in_sandbox("echo ran").out, "ran\n") << later.err;
+}
+
 // Git reads each of its `.git` files back, some at once and some before there is what they name.
 TEST_F(GuardedExec, GitFilesOfEveryKind) {
   expect_works(R"sh(

@@ -58,7 +58,8 @@ TEST_F(GuardGitFiles, OthersAreGoneOrAsTheyWereAndAreReported) {
         "g /tmp/x > tree/.git", "g ../plain.txt > tree/.git", "g ../way/x > tree/.git",
         "g /tmp/x > f; mv f tree/.git || :", "ln -s $w l; g ../l/repo/.git > tree/.git",
         "echo gitdir:$w/repo/.git > tree/.git", "(g $w/repo/.git; echo x) > tree/.git",
-        "printf 'gitdir: %s\\0' $w/repo/.git > tree/.git"}) {
+        "printf 'gitdir: %s\\0' $w/repo/.git > tree/.git",
+        "g $(printf 'd/%.0s' $(seq 65)) > tree/.git", "g $(printf %04090d 1) > tree/.git"}) {
     EXPECT_THAT(run(script).refusals, HasSubstr("tree/.git: git file: ")) << script;
     EXPECT_FALSE(fs::exists(w.path() / "tree/.git")) << script;
   }
@@ -114,6 +115,16 @@ TEST_F(GuardGitFiles, TheReportNamesWhatMayNotArriveOrLeave) {
   EXPECT_THAT(out.refusals, said("repo/sub/objects", holds_a_git_file));
   EXPECT_TRUE(fs::exists(w.path() / "x/objects"));
   EXPECT_TRUE(fs::exists(w.path() / "repo/sub/objects"));
+}
+
+// What is watched on the way costs memory and time in PID 1.
+TEST_F(GuardGitFiles, OnlySoManyNamesAreWatched) {
+  const auto out = run(R"sh(perl -e '
+    for my $i (1 .. 300) {
+      mkdir "d$i"; if (open my $f, ">", "d$i/.git") { print $f "gitdir: ", "x$i/" x 50, "\n"; close $f }
+    }'; : > tick; ls -d d*/.git | wc -l; ln -s x link; mv link other; g ../repo/.git > tree/.git)sh");
+  EXPECT_THAT(out.refusals, HasSubstr("/.git: git file: too many of them in one command"));
+  EXPECT_EQ(out.output, "160\nfinished: 0\n");
 }
 
 // Links and moves at the moment in which the text is put in place, many times; run() looks.

@@ -141,6 +141,42 @@ TEST_F(SandboxGitLayout, PointersThatAreNone) {
   EXPECT_EQ(find_git(tree()).kind, kind::foreign) << "a link vouches for nothing";
 }
 
+// As Git reads it, and up to a `.git`, where the guard knows what is a link.
+TEST_F(SandboxGitLayout, TheWayOfAGitFile) {
+  const std::string top = fs::canonical(base.path()).string();
+  const auto ways = [&](const std::string& text) {
+    write_file(at("tree/.git"), text);
+    return ways_of_git_file(tree());
+  };
+  using testing::ElementsAre;
+  EXPECT_THAT(ways("gitdir: ../x \n"), ElementsAre(at("x ")));
+  EXPECT_THAT(ways("gitdir: ../x\t\r\n\n"), ElementsAre(at("x\t")));
+  EXPECT_THAT(ways("gitdir:  x"), ElementsAre(at("tree/ x")));
+  EXPECT_THAT(ways(std::string("gitdir: x\0y\n", 12)), ElementsAre(at("tree/x")));
+  EXPECT_THAT(ways("gitdir: x" + std::string(10000, '\n')), ElementsAre(at("tree/x")));
+  EXPECT_THAT(ways("gitdir: .././/a/b/\n"), ElementsAre(at("a/b")));
+  EXPECT_THAT(ways("gitdir: " + top + "/a/.git/modules/b\n"), ElementsAre(at("a")));
+  EXPECT_THAT(ways("gitdir: ../a/b/../../c"), ElementsAre(at("a/b"), at("c")));
+  EXPECT_THAT(ways("gitdir: a/..\n"), ElementsAre(at("tree/a"), at("tree")));
+  for (const char* text : {"", "gitdir:x", "gitdir: ", "gitdir: \n\r\n", " gitdir: x", "Gitdir: x"})
+    EXPECT_THAT(ways(text), ElementsAre()) << text;
+}
+
+// Git drops nothing but line ends.
+TEST_F(SandboxGitLayout, ABlankAtTheEndOfAPointerIsPartOfIt) {
+  for (const char* file :
+       {"tree/.git", "repo/.git/worktrees/tree/commondir", "repo/.git/worktrees/tree/gitdir"}) {
+    make_worktree();
+    ASSERT_EQ(find_git(tree()).kind, kind::worktree);
+    std::string text = test::read_file(at(file));
+    text.back() = ' ';
+    write_file(at(file), text);
+    EXPECT_EQ(find_git(tree()).kind, kind::foreign) << file;
+  }
+  make_submodule("\"../../../../tree\" # as a setting is read");
+  EXPECT_EQ(find_git(tree()).kind, kind::submodule);
+}
+
 TEST_F(SandboxGitLayout, NamesThroughWhichGitRunsPrograms) {
   const std::string git = at("repo/.git");
   EXPECT_THAT(names(protect_git_dir(git, at("repo")), false),

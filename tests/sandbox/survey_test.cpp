@@ -179,6 +179,50 @@ TEST_F(SandboxSurvey, LinksInACircleEnd) {
   EXPECT_TRUE(protects("secrets"));
 }
 
+// All the names of the way are pinned by one rule.
+TEST_F(SandboxSurvey, TheWayOfAGitFileIsOneRule) {
+  directory("tree");
+  std::ofstream(workspace_ + "/tree/.git") << "gitdir: ../a/b/c/d.git\n";
+  auto p = make_policy({}, inputs());
+  ASSERT_TRUE(p && survey_workspace(*p, inputs()));
+  std::vector<std::string> pins;
+  for (const rule& r : p->rules)
+    if (r.what == access::pin && is_within(r.path, workspace_ + "/a"))
+      pins.push_back(r.path);
+  EXPECT_EQ(pins, std::vector<std::string>{workspace_ + "/a/b/c/d.git"});
+}
+
+TEST_F(SandboxSurvey, MoreWaysOfGitFilesThanCanBeWatchedAreRefused) {
+  std::string deep;
+  for (int i = 0; i < 64; ++i)
+    deep += "/n";
+  const auto refused = [&](const std::string& tree, const std::string& path) {
+    directory(tree);
+    std::ofstream(workspace_ + "/" + tree + "/.git") << "gitdir: " << workspace_ << path << '\n';
+    auto p = make_policy({}, inputs());
+    const auto surveyed = survey_workspace(*p, inputs());
+    return surveyed ? "" : surveyed.failed().text;
+  };
+  EXPECT_EQ(refused("long", deep), "");
+  EXPECT_NE(refused("long", deep + "/n").find("/long/.git has a path of"), std::string::npos);
+  EXPECT_NE(refused("long", "/" + std::string(4096, 'n')).find("/long/.git has a path of"),
+            std::string::npos);
+  std::string endless = "/"; // in what it would cost, was each way listed
+  for (int i = 0; i < 100000; ++i)
+    endless += "a/";
+  for (int i = 0; i < 100000; ++i)
+    endless += "../x/";
+  EXPECT_NE(refused("long", endless).find("/long/.git has a path of"), std::string::npos);
+  EXPECT_EQ(refused("long", deep), "");
+  for (int i = 1; i < 128; ++i) {
+    directory("d" + std::to_string(i));
+    std::ofstream(workspace_ + "/d" + std::to_string(i) + "/.git")
+        << "gitdir: " << workspace_ << "/n" << i << deep.substr(2) << '\n';
+  }
+  EXPECT_EQ(refused("same", deep), "");
+  EXPECT_NE(refused("more", "/one").find("/.git is one .git file too many"), std::string::npos);
+}
+
 TEST_F(SandboxSurvey, MoreSecretsThanCanBeProtectedAreRefused) {
   for (std::size_t i = 0; i <= limits::protected_secrets; ++i)
     file(std::to_string(i) + ".pem");
