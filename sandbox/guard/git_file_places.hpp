@@ -10,7 +10,7 @@
 // What lies in no writable tree is gone with the sandbox, and may lead anywhere.
 //
 // Any thread. `check` waits for deeds under a `pause` and must not be called under one; who holds a
-// `pause` waits for nobody.
+// `pause` waits for nothing but a creation_lock, for its second at most.
 #pragma once
 
 #include "ipc/unique_fd.hpp"

@@ -40,10 +40,12 @@ int operations::rename_to_dot_git(const place& source, const place& target, acti
   };
   ::pthread_rwlock_wrlock(&s_.deeds);
   int e = is_there(source) ? check_at(source) : -ENOENT;
-  if (e == 0)
+  if (e == 0) {
+    const git_file_places::pause still(s_.git_files);
     e = act(verdict::allow);
-  if (e == 0 && check_at(target) != 0) // another sandbox's doing
-    undo(verdict::allow);
+    if (e == 0 && check_at(target) != 0) // another sandbox's doing
+      undo(verdict::allow);
+  }
   ::pthread_rwlock_unlock(&s_.deeds);
   return refused.empty() ? e : refuse(target, refused.c_str());
 }
@@ -101,7 +103,9 @@ int operations::rename(int from_directory, const char* from, int to_directory, s
   };
   const char* in_the_way = nullptr; // of `stuck`
   const place* stuck = &source;
-  const auto go = [&] { // under a pause
+  // Under a pause, which goes on until what may not stay there is back again: in between a `.git`
+  // file would lead through a place that seems to be empty.
+  auto go = [&](verdict) {
     const auto may_go = [&](const place& at, const place& goal) {
       const bool may_come = s_.git_files.may_arrive(goal.parent, goal.name);
       stuck = may_come ? &at : &goal;
@@ -118,10 +122,6 @@ int operations::rename(int from_directory, const char* from, int to_directory, s
     }
     return carry_out();
   };
-  auto act = [&](verdict) {
-    const git_file_places::pause still(s_.git_files);
-    return go();
-  };
   if ((flags & exchange) && (is_dot_git(target.name) || is_dot_git(source.name)))
     return refused(target, "a .git takes no part in an exchange");
   // A file is copied below.
@@ -135,7 +135,7 @@ int operations::rename(int from_directory, const char* from, int to_directory, s
       return status(
           ::renameat(target.parent, target.name.c_str(), source.parent, source.name.c_str()));
     };
-    const int e = rename_to_dot_git(source, target, act, undo);
+    const int e = rename_to_dot_git(source, target, go, undo);
     return in_the_way ? refused(*stuck, in_the_way) : e;
   }
   const char* why = nullptr;
@@ -198,13 +198,15 @@ int operations::rename(int from_directory, const char* from, int to_directory, s
       if (e == 0 && git_name_of(target.name) == git_name::refs)
         e = check_references(source.parent, source.name.c_str(), setting);
     }
-    if (e == 0)
-      e = act(here);
-    if (e == 0 && has_objects_and_refs(target.parent) && may_be_one() != 0) {
-      if (flags & exchange)
-        carry_out();
-      else
-        ::renameat(target.parent, target.name.c_str(), source.parent, source.name.c_str());
+    if (e == 0) {
+      const git_file_places::pause still(s_.git_files);
+      e = go(here);
+      if (e == 0 && has_objects_and_refs(target.parent) && may_be_one() != 0) {
+        if (flags & exchange)
+          carry_out();
+        else
+          ::renameat(target.parent, target.name.c_str(), source.parent, source.name.c_str());
+      }
     }
     ::pthread_rwlock_unlock(&s_.deeds);
     return in_the_way        ? refused(*stuck, in_the_way)
@@ -226,7 +228,7 @@ int operations::rename(int from_directory, const char* from, int to_directory, s
   const verdict again = judge(target, deed::move_here, why);
   if (again == verdict::allow || (again == verdict::lock && here == verdict::lock)) {
     const git_file_places::pause still(s_.git_files);
-    e = go();
+    e = go(here);
     const bool crossed = e == 0 && (out_of_place(target, source, target) ||
                                     ((flags & exchange) && out_of_place(source, target, source)));
     if (e == 0 && (crossed || is_refused_now(target, deed::move_here, here, why) ||

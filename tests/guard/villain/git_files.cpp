@@ -2,7 +2,9 @@
 // directory outside of it, or out of it later. repo/ is a repository of the host's.
 #include "git.hpp"
 
+#include <atomic>
 #include <sys/mman.h>
+#include <thread>
 
 namespace villain {
 
@@ -26,6 +28,29 @@ int make(const char* at = target, int flags = O_RDWR | O_CREAT) {
 }
 // Another guarded call, before which a good text is put in place.
 void wait_for_place() { ::close(::open("tick", O_WRONLY | O_CREAT, 0644)); }
+// A directory that may not become x/refs, which is found out slowly.
+void refused_refs(const char* name) {
+  for (const char* directory : {name, "x", "x/objects"})
+    ::mkdir(directory, 0755);
+  for (int i = 0; i < 1000; ++i)
+    ::close(::open(("x/" + std::to_string(i)).c_str(), O_WRONLY | O_CREAT, 0644));
+}
+// The text is put in place as soon as the name has gone.
+void while_away(const char* name, int fd, const std::string& text) {
+  struct stat s {};
+  put(fd, text);
+  std::atomic<bool> done{false};
+  std::thread mover([&] {
+    ::rename(name, "x/refs");
+    done = true;
+  });
+  while (!done && ::lstat(name, &s) == 0) {
+  }
+  ::close(fd);
+  mover.join();
+  wait_for_place();
+  ::rename("x/refs", name); // without a guard
+}
 void written(const std::string& text) {
   const int fd = make();
   put(fd, text);
@@ -270,6 +295,12 @@ void add_git_file_attacks(std::vector<attack>& list) {
     ::chmod("d", 0);
     ::symlinkat("/var/tmp", e, "f");
     ::chmod("d", 0755);
+  });
+  // What may not be where it is moved to is moved back, and meanwhile nothing is on the way.
+  add("file-through-what-is-moved-back", [](auto&) {
+    refused_refs("m");
+    ::symlink("/var/tmp", "m/e.lock");
+    while_away("m", make(), "gitdir: ../../m/e.lock/private.git\n");
   });
   // Another place of the directory, from which the same text leads out.
   add("file-in-a-directory-that-is-moved", [](auto&) {
