@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <optional>
 #include <string_view>
+#include <unistd.h>
 
 namespace piorch::sandbox {
 
@@ -148,9 +149,9 @@ git_layout find_git(const std::string& work_tree) {
     out.git_dir = out.common_dir = dot_git;
     return out;
   }
-  const auto git_dir = S_ISREG(st->st_mode)
-                           ? follow(work_tree, guard::path_in_git_file(read_pointer(dot_git)))
-                           : canonical(dot_git);
+  auto git_dir = canonical(dot_git);
+  if (git_dir && !is_directory(*git_dir))
+    git_dir = follow(work_tree, guard::path_in_git_file(read_pointer(*git_dir)));
   if (!git_dir || !is_directory(*git_dir))
     return out;
   const auto common = follow_pointer(join(*git_dir, "commondir"));
@@ -170,16 +171,13 @@ git_layout find_git(const std::string& work_tree) {
   return out;
 }
 
-std::vector<std::string> ways_of_git_file(const std::string& work_tree) {
-  std::vector<std::string> out;
-  const std::string dot_git = join(work_tree, ".git");
-  const auto st = look(dot_git);
-  const std::string text = st && S_ISREG(st->st_mode) ? read_pointer(dot_git) : "";
-  std::string_view rest = guard::path_in_git_file(text);
-  if (rest.empty())
-    return out;
+namespace {
+
+void add_ways(const std::string& work_tree, std::string_view rest, std::vector<std::string>& out) {
   if (rest.size() >= PATH_MAX) // whatever it is, nobody can watch it
-    return {resolve_from(work_tree, rest)};
+    return out.push_back(resolve_from(work_tree, rest));
+  if (rest.empty())
+    return;
   auto names = guard::components(rest.front() == '/' ? "" : work_tree);
   const auto add = [&] {
     std::string way;
@@ -204,6 +202,19 @@ std::vector<std::string> ways_of_git_file(const std::string& work_tree) {
       names.pop_back();
   }
   add();
+}
+
+} // namespace
+
+std::vector<std::string> ways_of_git_file(const std::string& work_tree) {
+  std::vector<std::string> out;
+  const std::string dot_git = join(work_tree, ".git");
+  char target[PATH_MAX];
+  if (const auto n = ::readlink(dot_git.c_str(), target, sizeof target); n > 0)
+    add_ways(work_tree, {target, static_cast<std::size_t>(n)}, out);
+  // From behind a link, too, Git goes on from where the link is.
+  const std::string text = read_pointer(canonical(dot_git).value_or(dot_git));
+  add_ways(work_tree, guard::path_in_git_file(text), out);
   return out;
 }
 

@@ -32,7 +32,7 @@ git_layout find_git(const std::string& work_tree);
 
 // The place to which the `.git` file of a work tree leads, as far as a link could come to be there
 // or on the way: up to a `.git`, or all of it. It need not be there. As text; one more for each
-// ".." behind a name.
+// ".." behind a name, and for a `.git` that is a link.
 std::vector<std::string> ways_of_git_file(const std::string& work_tree);
 
 // The entries of a Git directory that must not be written; paths relative to it.

@@ -136,6 +136,8 @@ void protect_git(protector& out, const policy& p, const std::string& work_tree,
     return;
   for (const std::string& way : ways_of_git_file(work_tree))
     out.add_way(dot_git, way);
+  if (const auto real = canonical(dot_git); real && *real != dot_git && !is_directory(*real))
+    out.follow(dot_git, "tells the host's Git where the repository is");
   if (git.kind == kind::directory)
     out.add_pin(dot_git, "the repository itself must not be replaced", nested);
   else

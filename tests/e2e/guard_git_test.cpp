@@ -222,6 +222,21 @@ TEST_F(GuardedExec, AGitFileThroughWhatIsNoGitDirectoryLater) {
   EXPECT_EQ(r.out, "directory\n") << r.err;
 }
 
+// The host's own, as what it leads to was made by somebody who works with links.
+TEST_F(GuardedExec, ADotGitThatIsALinkLeadsNowhereElse) {
+  expect_works("git init -q repo; git init -q --bare bare; mkdir one two");
+  home.write("app/pointers/file", "gitdir: ../repo/.git\n");
+  fs::create_symlink("../pointers/file", app / "one/.git");
+  fs::create_symlink("../bare", app / "two/.git");
+  const auto r = in_sandbox(R"sh(
+    (echo 'gitdir: /etc' > pointers/file) 2>/dev/null && echo written
+    mv pointers p && echo moved; mkdir more; echo 'gitdir: /etc' > more/file; mv more/file pointers/file && echo moved
+    rm -f pointers/file; ln -s /etc pointers/file && echo made; mv bare b && echo moved; mv repo r && echo moved
+    rm -rf bare; ln -s /etc bare && echo made; rm -rf repo; ln -s /etc repo && echo made; echo finished)sh");
+  EXPECT_EQ(r.out, "finished\n") << r.err;
+  EXPECT_EQ(test::read_file(app / "pointers/file"), "gitdir: ../repo/.git\n");
+}
+
 // Such ones are not put in place; the host's own stop the next command, with a word about them.
 TEST_F(GuardedExec, AGitFileOfTooManyNames) {
   std::string many = "gitdir: ";
