@@ -24,15 +24,21 @@ constexpr const char* too_long = "git file: its path has more than 64 names, or 
 
 bool may_write(int directory) { return read_only(directory) == 0; }
 
-// From `base` as far as there is something: only directories that may be written.
+// From `base` as far as there is something: only directories that may be written and that the host
+// has there too. Another mount is a directory of the sandbox's own, unless it is a `.git`, which is
+// mounted where it is to keep it there.
 bool leads_through_directories(int base, const std::vector<std::string>& names) {
   unique_fd at(open_path(base, ".", O_DIRECTORY));
+  bool in_dot_git = false;
   for (const auto& name : names) {
+    in_dot_git = in_dot_git || is_dot_git(name);
     if (at.get() < 0 || !may_write(at.get()))
       return false;
     unique_fd next(open_path(at.get(), name.c_str(), O_DIRECTORY | O_NOFOLLOW));
     if (next.get() == -ENOENT)
       return true;
+    if (next.get() >= 0 && !in_dot_git && !same_mount(base, next.get()))
+      return false;
     at = std::move(next);
   }
   return at.get() >= 0 && may_write(at.get());

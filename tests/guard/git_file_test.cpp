@@ -55,10 +55,11 @@ TEST_F(GuardGitFiles, ThoseThatLeadInsideArePutInPlaceWithAnAbsolutePath) {
 TEST_F(GuardGitFiles, OthersAreGoneOrAsTheyWereAndAreReported) {
   for (const char* script :
        {"g /etc > tree/.git", "g ../.. > tree/.git", "g $w/../x > tree/.git",
-        "g /tmp/x > tree/.git", "g ../plain.txt > tree/.git", "g ../way/x > tree/.git",
-        "g /tmp/x > f; mv f tree/.git || :", "ln -s $w l; g ../l/repo/.git > tree/.git",
-        "echo gitdir:$w/repo/.git > tree/.git", "(g $w/repo/.git; echo x) > tree/.git",
-        "printf 'gitdir: %s\\0' $w/repo/.git > tree/.git",
+        "g /tmp/x > tree/.git", "g ../own/x > tree/.git",
+        "mkdir own/x; g ../own/x/.git > tree/.git", "g ../plain.txt > tree/.git",
+        "g ../way/x > tree/.git", "g /tmp/x > f; mv f tree/.git || :",
+        "ln -s $w l; g ../l/repo/.git > tree/.git", "echo gitdir:$w/repo/.git > tree/.git",
+        "(g $w/repo/.git; echo x) > tree/.git", "printf 'gitdir: %s\\0' $w/repo/.git > tree/.git",
         "g $(printf 'd/%.0s' $(seq 65)) > tree/.git", "g $(printf %04090d 1) > tree/.git"}) {
     EXPECT_THAT(run(script).refusals, HasSubstr("tree/.git: git file: ")) << script;
     EXPECT_FALSE(fs::exists(w.path() / "tree/.git")) << script;

@@ -55,6 +55,7 @@ workspace::workspace(bool with_repository) {
   path_ = ::mkdtemp(name);
   fs::create_directory(path_ / "sub");
   fs::create_directory(path_ / "sub2");
+  fs::create_directory(path_ / "own");
   fs::create_directory(path_ / "real");
   fs::create_directory_symlink("real", path_ / "way");
   fs::create_symlink("nowhere", path_ / "dangling");
@@ -101,6 +102,8 @@ workspace::outcome workspace::run(const std::vector<std::string>& command, guard
                                   "--bind",
                                   ws,
                                   ws,
+                                  "--tmpfs",
+                                  ws + "/own",
                                   "--chdir",
                                   ws,
                                   "--ro-bind",

@@ -30,7 +30,7 @@ public:
   enum class guard { on, off, interruptible, no_nameless_files };
   // Protects .env, .vscode, .pi/settings.json and way/x.conf, .git as a directory,
   // .pi-subagents, in which only files and directories come into being, and what villain/trees.cpp
-  // names. `input`
+  // names. In own/ it is another directory than the host's. `input`
   // becomes the standard input; nothing if negative.
   outcome run(const std::vector<std::string>& command, guard g, int input = -1) const;
   outcome shell(const std::string& script, guard g = guard::on, int input = -1) const;
