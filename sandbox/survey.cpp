@@ -12,8 +12,10 @@
 
 #include <algorithm>
 #include <climits>
+#include <filesystem>
 #include <optional>
 #include <set>
+#include <system_error>
 
 namespace piorch::sandbox {
 
@@ -60,8 +62,12 @@ public:
   }
 
   // Nothing but mkdir makes the names of this path, be they there or not.
-  void add_way(const std::string& git_file, const std::string& path) {
+  void add_way(const std::string& git_file, std::string path) {
     const rule* tree = tree_of(p_, path);
+    if (std::error_code none; !tree) { // by a link of the host's it may come back
+      path = std::filesystem::weakly_canonical(path, none).string();
+      tree = tree_of(p_, path);
+    }
     if (!tree || tree->path == path || !ways_.insert(path).second)
       return;
     const auto names = guard::components(relative_to(path, tree->path)).size();

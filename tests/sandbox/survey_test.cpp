@@ -192,6 +192,19 @@ TEST_F(SandboxSurvey, TheWayOfAGitFileIsOneRule) {
   EXPECT_EQ(pins, std::vector<std::string>{workspace_ + "/a/b/c/d.git"});
 }
 
+TEST_F(SandboxSurvey, TheWayOfAGitFileMayComeBackByALinkElsewhere) {
+  directory("tree");
+  const std::string link = workspace_ + "-link";
+  ASSERT_EQ(::symlink(workspace_.c_str(), link.c_str()), 0);
+  std::ofstream(workspace_ + "/tree/.git") << "gitdir: " << link << "/gone/x.git\n";
+  auto p = make_policy({}, inputs());
+  ASSERT_TRUE(p && survey_workspace(*p, inputs()));
+  ::unlink(link.c_str());
+  EXPECT_TRUE(std::any_of(p->rules.begin(), p->rules.end(), [&](const rule& r) {
+    return r.what == access::pin && r.path == workspace_ + "/gone/x.git";
+  }));
+}
+
 TEST_F(SandboxSurvey, MoreWaysOfGitFilesThanCanBeWatchedAreRefused) {
   std::string deep;
   for (int i = 0; i < 64; ++i)
