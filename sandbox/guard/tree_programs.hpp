@@ -7,8 +7,8 @@
 // one, and where both are already nothing is made or written at or below that path. So trees can
 // be added, but what Git would run in them cannot. A submodule counts as one, too: by its `.git`
 // file it cannot be told from a linked work tree, whose Git directory can be moved to below
-// `modules` and still has the repository's settings. A link on the way counts as the whole path, for
-// what it leads to can change later.
+// `modules` and still has the repository's settings. A link on the way counts as the whole path,
+// for what it leads to can change later.
 //
 // Every question has to be asked again after the deed: the other half may have come meanwhile.
 // Immutable after construction; any thread.
