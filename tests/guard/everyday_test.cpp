@@ -262,9 +262,9 @@ TEST(GuardEveryday, TheHostSeesNoNameThatTheCommandDidNotMake) {
   ASSERT_GE(::inotify_add_watch(watch, (w.path() / "repo/.git").c_str(), IN_CREATE | IN_MOVED_TO),
             0);
   const auto out =
-      w.shell("echo x > .env; mkdir .pi; echo x > .pi/settings.json; git init -q; touch own;"
+      w.shell("echo x > .env; mkdir .pi; echo x > .pi/settings.json; git init -q; touch mine;"
               "git -C repo config user.name n; git -C repo config core.pager evil;"
-              "ln -s x secrets-link; mv own moved");
+              "ln -s x secrets-link; mv mine moved");
   std::set<std::string> names;
   alignas(inotify_event) char buffer[65536];
   for (ssize_t n; (n = ::read(watch, buffer, sizeof buffer)) > 0;)
@@ -274,7 +274,7 @@ TEST(GuardEveryday, TheHostSeesNoNameThatTheCommandDidNotMake) {
       at += static_cast<ssize_t>(sizeof *event + event->len);
     }
   ::close(watch);
-  const std::set<std::string> own = {".pi",    ".git",        "own",         "moved",
+  const std::set<std::string> own = {".pi",    ".git",        "mine",        "moved",
                                      "config", "config.lock", "secrets-link"};
   EXPECT_EQ(names, own) << out.output;
   EXPECT_NE(out.refusals.find("/.env: protected path"), std::string::npos) << out.refusals;
