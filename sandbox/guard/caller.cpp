@@ -139,18 +139,19 @@ bool caller::signal_waits() const {
   return ((own | shared) & ~blocked & caught) != 0;
 }
 
-dev_t caller::terminal() const {
+caller::terminal_of caller::terminal() const {
   char stat_text[1024];
   if (text("stat", stat_text, sizeof stat_text) < 0)
-    return 0;
+    return {};
   const char* behind_name = std::strrchr(stat_text, ')');
   char state = 0;
   int parent = 0, group = 0, session = 0;
   unsigned device = 0;
   if (!behind_name || std::sscanf(behind_name + 1, " %c %d %d %d %u", &state, &parent, &group,
                                   &session, &device) != 5)
-    return 0;
-  return makedev((device >> 8) & 0xfff, (device & 0xff) | ((device >> 12) & 0xfff00));
+    return {};
+  return {makedev((device >> 8) & 0xfff, (device & 0xff) | ((device >> 12) & 0xfff00)),
+          session == 0}; // its leader has no number here
 }
 
 } // namespace piorch::sandbox::guard

@@ -47,8 +47,14 @@ public:
   int file_mode_mask() const; // umask, -ESRCH
   bool has_one_thread() const;
   bool signal_waits() const; // one that would interrupt it
-  // The device number of its controlling terminal, 0 = none.
-  dev_t terminal() const;
+  // Its controlling terminal: the device number, 0 = none; and whether that of the session which
+  // the sandbox was started in, the supervisor's as well. By the number alone they cannot be told:
+  // the sandbox has pseudo terminals of its own, which begin at 0 again.
+  struct terminal_of {
+    dev_t device = 0;
+    bool outside = false;
+  };
+  terminal_of terminal() const;
 
 private:
   long text(const char* name, char* to, std::size_t bytes) const;

@@ -235,14 +235,16 @@ int operations::hand_over_or_fail(int fd, bool close_on_exec) {
   return e < 0 ? e : hand_over(e, close_on_exec);
 }
 
-// /dev/tty is the caller's terminal, not the supervisor's.
+// /dev/tty is the caller's terminal, which is the supervisor's only if it is the one outside.
 int operations::open_terminal(int open_flags) {
-  const dev_t terminal = c_.terminal();
-  const unsigned kind = major(terminal);
-  if (terminal == 0 || kind < 136 || kind > 143) // pseudo terminals
+  const auto terminal = c_.terminal();
+  const unsigned kind = major(terminal.device);
+  const bool own = kind >= 136 && kind <= 143; // pseudo terminals
+  if (terminal.device == 0 || !(terminal.outside || own))
     return -ENXIO;
-  char name[40];
-  std::snprintf(name, sizeof name, "dev/pts/%u", (kind - 136) * 256 + minor(terminal));
+  char name[40] = "dev/tty";
+  if (!terminal.outside)
+    std::snprintf(name, sizeof name, "dev/pts/%u", (kind - 136) * 256 + minor(terminal.device));
   const int root = c_.root();
   const int fd = root < 0 ? root
                           : open_how_at(root, name, static_cast<unsigned>(open_flags & ~O_NOFOLLOW),

@@ -27,6 +27,51 @@ TEST_F(E2eExecTerminal, TheCommandHasIt) {
   EXPECT_EQ(t.end(), 0);
 }
 
+// What asks for a password or a passphrase opens it for both.
+TEST_F(E2eExecTerminal, TheCommandOpensItByItsName) {
+  terminal t(
+      w.exec("echo 1''st > /dev/tty; echo 2''nd >> /dev/tty; exec 3<> /dev/tty; echo ask''s >&3; "
+             "read line <&3; echo \"got $line\" >&3; "
+             "printf 'protocol=https\\nhost=www.example.org\\n' | "
+             "git -c credential.helper= credential fill"));
+  EXPECT_TRUE(t.sees("1st")) << t.screen();
+  EXPECT_TRUE(t.sees("2nd")) << t.screen();
+  ASSERT_TRUE(t.sees("asks")) << t.screen();
+  t.type("typed\n");
+  EXPECT_TRUE(t.sees("got typed")) << t.screen();
+  ASSERT_TRUE(t.sees("Username for 'https://www.example.org'")) << t.screen();
+  t.type("me\n");
+  ASSERT_TRUE(t.sees("Password for 'https://me@www.example.org'")) << t.screen();
+  t.type("secret\n");
+  EXPECT_TRUE(t.sees("password=secret")) << t.screen();
+  EXPECT_EQ(t.end(), 0) << t.screen();
+}
+
+// The sandbox counts its own from 0 again, and one of them gets the number of that outside.
+TEST_F(E2eExecTerminal, ByItsNameNoOtherOfTheSameNumberIsMeant) {
+  write_file(w.project() / "own.py", R"(
+import os, pty, subprocess
+pairs = [pty.openpty() for _ in range(64)]
+for m, _ in pairs:
+    os.set_blocking(m, False)
+os.system('echo from the command >/dev/tty')
+def said(m):
+    try:
+        return os.read(m, 1000)
+    except BlockingIOError:
+        return b''
+print('others say', b''.join(said(m) for m, _ in pairs))
+m, s = pairs[63]
+subprocess.run(['setsid', '-c', 'sh', '-c', 'echo own >/dev/tty'], stdin=s, stdout=s, stderr=s)
+print('own says', said(m))
+)");
+  terminal t(w.exec("python3 own.py"));
+  EXPECT_TRUE(t.sees("from the command")) << t.screen();
+  EXPECT_TRUE(t.sees("others say b''")) << t.screen();
+  EXPECT_TRUE(t.sees("own says b'own")) << t.screen();
+  EXPECT_EQ(t.end(), 0) << t.screen();
+}
+
 TEST_F(E2eExecTerminal, ControlCEndsTheCommandAndNotTheShell) {
   terminal t(w.interactive_shell());
   ASSERT_TRUE(t.sees("host$ "));
