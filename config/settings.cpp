@@ -31,7 +31,7 @@ std::string_view kind(const json& value) {
     case json::value_t::boolean:
       return "a boolean";
     case json::value_t::number_float:
-      return "a number with a fraction or an exponent";
+      return "a number with a fraction or an exponent, or of more than 19 digits";
     default:
       return "a number";
   }

@@ -132,7 +132,8 @@ TEST(ConfigSettings, NamesTheKeyAndWhatIsAccepted) {
       {R"({"approvals": {"timeoutSeconds": 3601}})", "approvals.timeoutSeconds", "from 1 to 3600"},
       {R"({"approvals": {"timeoutSeconds": 1e2}})", "approvals.timeoutSeconds", "a whole number"},
       {R"({"approvals": {"timeoutSeconds": 99999999999999999999999}})", "approvals.timeoutSeconds",
-       "a whole number"},
+       "a whole number from 1 to 3600, not a number with a fraction or an exponent, or of more "
+       "than 19 digits"},
       {R"({"limits": {"processes": 0}})", "limits.processes", "from 1"},
       {R"({"limits": {"processes": 4194305}})", "limits.processes", "4194304"},
       {R"({"limits": {"memoryMiB": -5}})", "limits.memoryMiB", "from 1"},

@@ -45,9 +45,20 @@ TEST_F(E2eExecRefusals, WrongOptions) {
   refuses(touching({"--env", "=x"}), "NAME=VALUE");
   refuses(touching({"--env", "A B=c"}), "\"A B\" cannot be the name of a variable");
   refuses(touching({"--report", "-"}), "a file is needed");
+  refuses(touching({"--report", "/"}), "cannot write the report /: Is a directory");
   refuses(touching({"--allow-read", "nowhere"}), "--allow-read nowhere: No such file");
   for (const char* port : {"0", "65536", "41080", "41081", "http"})
     refuses(touching({"--allow-local-port", port}), std::string("--allow-local-port"));
+}
+
+TEST_F(E2eExecRefusals, FromInsideASandbox) {
+  const std::string piorch = PIORCH_BUILD_DIR "/bin/piorch";
+  const auto out = run(
+      w.exec(piorch + " exec -- touch ran; echo status=$?; " + piorch + " status; echo status=$?"));
+  EXPECT_EQ(out.out, "status=125\nstatus=4\n");
+  EXPECT_NE(out.err.find("the inside of a sandbox already"), std::string::npos) << out.err;
+  EXPECT_NE(out.err.find("from inside a sandbox no orchestrator"), std::string::npos) << out.err;
+  EXPECT_FALSE(std::filesystem::exists(w.project() / "ran"));
 }
 
 TEST_F(E2eExecRefusals, DirectoriesThatCannotBeTheWorkspace) {

@@ -10,6 +10,7 @@
 #include "sandbox/caller.hpp"
 #include "sandbox/files.hpp"
 #include "sandbox/hand_over.hpp"
+#include "sandbox/inside.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -68,6 +69,10 @@ int exec_command(const arguments& args) {
   auto options = parse_exec_options(args);
   if (!options)
     return usage_error("exec", options.failed().text);
+  if (sandbox::is_inside())
+    return refuse({failure::sandbox_unavailable,
+                   "this is the inside of a sandbox already, which has no other in it; run the "
+                   "command as it is"});
   if (sandbox::standard_stream_is_directory())
     return refuse({failure::usage, "a standard stream is an open directory, which would let the "
                                    "command leave the sandbox; redirect it from /dev/null"});

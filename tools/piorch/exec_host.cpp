@@ -4,7 +4,6 @@
 #include "orchestration/host_access.hpp"
 #include "sandbox/caller.hpp"
 #include "sandbox/files.hpp"
-#include "sandbox/inside.hpp"
 
 #include <cstdlib>
 #include <fcntl.h>
@@ -56,7 +55,7 @@ result<std::optional<std::string>> host_prefix(const config::settings& settings,
                  "not run: it would run on the host, and that was not allowed: " + why};
   };
   auto prefix = orchestration::preflight_prefix(settings, shown);
-  if (!prefix || sandbox::is_inside()) // there is no host behind another sandbox
+  if (!prefix)
     return std::optional<std::string>();
   if (terminal < 0)
     return refuse("it begins with " + config::in_quotes(*prefix) +
@@ -70,7 +69,7 @@ result<std::optional<std::string>> host_prefix(const config::settings& settings,
 
 bool may_be_retried(const config::settings& settings, bool somebody_to_ask) {
   return somebody_to_ask && settings.host_ipc.mode == config::host_ipc_mode::ask &&
-         settings.host_ipc.retry_on_unix_socket_error && !sandbox::is_inside();
+         settings.host_ipc.retry_on_unix_socket_error;
 }
 
 result<sandbox::on_host> host_run(const exec_options& options,

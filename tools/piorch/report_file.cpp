@@ -30,6 +30,8 @@ result<ipc::unique_fd> open_report(const std::string& written,
     base = *parent;
     rest = path.substr(path.rfind('/') + 1);
   }
+  if (rest.empty())
+    return failed(std::strerror(EISDIR));
   const ipc::unique_fd directory(::open(base.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   open_how how{};
   how.flags = O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
