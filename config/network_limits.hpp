@@ -19,8 +19,13 @@ inline constexpr std::chrono::seconds connect_time{30};
 inline constexpr std::chrono::milliseconds connect_stagger{250}; // RFC 8305, section 8
 inline constexpr std::size_t connect_addresses = 8;
 inline constexpr std::chrono::seconds half_closed_time{600}; // without a byte, one side gone
-inline constexpr std::chrono::seconds dns_time{15};          // a whole look-up
-inline constexpr std::chrono::seconds dns_cache_time{30};    // or the TTL if that is less
+// What ended programs have sent and is not with the servers' side yet: the end waits this
+// long for it in all, and this long without a byte.
+inline constexpr std::chrono::milliseconds last_bytes_time{1000};
+inline constexpr std::chrono::milliseconds last_bytes_stall{500};
+inline constexpr int last_bytes_buffer = 208 << 10; // SO_SNDBUF, what Linux lets everybody have
+inline constexpr std::chrono::seconds dns_time{15}; // a whole look-up
+inline constexpr std::chrono::seconds dns_cache_time{30}; // or the TTL if that is less
 inline constexpr std::size_t dns_cache_entries = 256;
 inline constexpr std::size_t dns_lookups = 512; // in flight, one socket each
 inline constexpr std::size_t relay_buffer_bytes = 64u << 10;

@@ -2,8 +2,11 @@
 
 #include "config/network_limits.hpp"
 
+#include <boost/asio/post.hpp>
+
 #include <algorithm>
 #include <sys/resource.h>
+#include <utility>
 
 namespace piorch::sandbox::network {
 namespace {
@@ -29,7 +32,7 @@ connection::~connection() { shared_->leave(this); }
 core::core(boost::asio::io_context& context, gateway_options options, gateway_events e)
     : io(context), events(std::move(e)), times(options.times), policy(std::move(options.rules)),
       names(context, std::move(options.names)),
-      relays(std::make_shared<relay_resources>(times.half_closed)),
+      relays(std::make_shared<relay_resources>(times.half_closed)), last_bytes_(context),
       connections_max_(options.connections != 0 ? options.connections : connections_that_fit()) {}
 
 void core::report(const std::string& host, std::uint16_t port, bool allowed, std::string from) {
@@ -38,8 +41,41 @@ void core::report(const std::string& host, std::uint16_t port, bool allowed, std
     events.event(e);
 }
 
+void core::finish(std::function<void()> done) {
+  events = {};
+  relays->finishing = true;
+  const std::vector<relay*> all(relays->live.begin(), relays->live.end());
+  for (auto* r : all)
+    if (relays->live.count(r) != 0)
+      r->finish();
+  if (relays->live.empty() && relays->coming == 0)
+    return done();
+  finished_ = std::move(done);
+  // Through the loop: whoever is called may end us, and a relay is still at it.
+  relays->on_rest = [weak = weak_from_this(), &context = io] {
+    boost::asio::post(context, [weak] {
+      if (auto self = weak.lock())
+        self->finished();
+    });
+  };
+  last_bytes_.expires_after(limits::last_bytes_time);
+  last_bytes_.async_wait([weak = weak_from_this()](boost::system::error_code ec) {
+    if (auto self = weak.lock(); self && !ec)
+      self->finished();
+  });
+}
+
+void core::finished() {
+  last_bytes_.cancel();
+  if (auto f = std::exchange(finished_, nullptr))
+    f();
+}
+
 void core::stop() {
   events = {};
+  finished_ = nullptr;
+  relays->on_rest = nullptr;
+  last_bytes_.cancel();
   const std::vector<connection*> all(live_.begin(), live_.end());
   for (auto* c : all)
     if (live_.count(c) != 0) // one may have taken another with it

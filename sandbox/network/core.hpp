@@ -6,6 +6,8 @@
 #include "sandbox/network/host_routes.hpp"
 #include "sandbox/network/relay.hpp"
 
+#include <boost/asio/steady_timer.hpp>
+
 #include <unordered_set>
 
 namespace piorch::sandbox::network {
@@ -31,6 +33,8 @@ public:
   void report(const std::string& host, std::uint16_t port, bool allowed, std::string source);
   void join(connection* c) { live_.insert(c); }
   void leave(connection* c) { live_.erase(c); }
+  // See gateway::finish().
+  void finish(std::function<void()> done);
   void stop();
   bool is_full() const { return live_.size() >= connections_max_; }
 
@@ -46,6 +50,10 @@ public:
   std::size_t live() const { return live_.size(); }
 
 private:
+  void finished();
+
+  std::function<void()> finished_;
+  boost::asio::steady_timer last_bytes_;
   std::size_t connections_max_;
   std::unordered_set<connection*> live_;
 };

@@ -49,6 +49,18 @@ struct gateway::acceptor : std::enable_shared_from_this<acceptor> {
     });
   }
 
+  // Who connected and ended at once may still be in the queue.
+  void take_the_rest() {
+    error_code ec;
+    socket.non_blocking(true, ec);
+    while (!ec) {
+      tcp::socket client(shared->io);
+      socket.accept(client, ec);
+      if (!ec)
+        take(std::move(client));
+    }
+  }
+
   void take(tcp::socket client) {
     if (shared->is_full()) {
       reset_on_close(client); // at once and in clear words for TCP, instead of a hang
@@ -110,7 +122,20 @@ result<done> gateway::listen(ipc::unique_fd fd, kind what, std::uint16_t port) {
   return done{};
 }
 
+void gateway::finish(std::function<void()> done) {
+  for (auto& a : acceptors_)
+    if (a->what == kind::local) // the others have not been answered yet
+      a->take_the_rest();
+  stop_accepting();
+  core_->finish(std::move(done));
+}
+
 void gateway::stop() {
+  stop_accepting();
+  core_->stop();
+}
+
+void gateway::stop_accepting() {
   for (auto& a : acceptors_) {
     a->stopped = true;
     error_code ignored;
@@ -118,7 +143,6 @@ void gateway::stop() {
     a->again.cancel();
   }
   acceptors_.clear();
-  core_->stop();
 }
 
 const network_report& gateway::report() const { return core_->seen; }

@@ -79,6 +79,12 @@ public:
   // Connections are relayed to the same port on this host's loopback.
   result<done> listen_local(ipc::unique_fd listener, std::uint16_t port);
 
+  // The programs inside are gone, by themselves. What they have sent through tunnels and local
+  // ports goes to the servers: until it has, for limits::last_bytes_time at most, and for
+  // limits::last_bytes_stall of a connection without a byte. `done` is called then, from
+  // within if nothing is under way; stop() is for it to call, and withdraws it.
+  void finish(std::function<void()> done);
+
   // Stops accepting, resets every connection, cancels every question. No
   // call-back comes afterwards.
   void stop();
@@ -90,6 +96,7 @@ private:
   struct acceptor;
   enum class kind { http, socks, local };
   result<done> listen(ipc::unique_fd fd, kind what, std::uint16_t port);
+  void stop_accepting();
 
   std::shared_ptr<core> core_;
   std::vector<std::shared_ptr<acceptor>> acceptors_;

@@ -14,7 +14,13 @@ namespace {
 class local_connection : public connection, public std::enable_shared_from_this<local_connection> {
 public:
   local_connection(std::shared_ptr<core> shared, asio::ip::tcp::socket client, std::uint16_t port)
-      : connection(std::move(shared)), client_(std::move(client)), port_(port) {}
+      : connection(std::move(shared)), client_(std::move(client)), port_(port) {
+    ++shared_->relays->coming;
+  }
+  ~local_connection() override {
+    --shared_->relays->coming;
+    shared_->relays->check_rest();
+  }
 
   void start() {
     shared_->report("localhost", port_, true, source::local_port);

@@ -13,6 +13,7 @@ namespace piorch::sandbox::network {
 
 namespace asio = boost::asio;
 using boost::system::error_code;
+using clock = std::chrono::steady_clock;
 
 namespace {
 
@@ -27,6 +28,11 @@ relay_resources::relay_resources(std::chrono::steady_clock::duration half_closed
     : large(limits::relay_bulk_buffers), buffer(limits::relay_buffer_bytes),
       half_closed(half_closed_time) {}
 
+void relay_resources::check_rest() const {
+  if (live.empty() && coming == 0 && on_rest)
+    on_rest();
+}
+
 relay::relay(socket client, socket server, std::string to_server, std::string to_client,
              std::shared_ptr<relay_resources> shared, std::function<void()> on_end)
     : client_(std::move(client)), server_(std::move(server)), shared_(std::move(shared)),
@@ -35,9 +41,11 @@ relay::relay(socket client, socket server, std::string to_server, std::string to
   up_.size = up_.held.size();
   down_.held = std::move(to_client);
   down_.size = down_.held.size();
+  shared_->live.insert(this);
 }
 
 relay::~relay() {
+  shared_->live.erase(this);
   return_buffer(up_);
   return_buffer(down_);
 }
@@ -48,6 +56,8 @@ void relay::start() {
   pump(down_);
   if (!closed_)
     pump(up_);
+  if (shared_->finishing)
+    finish();
 }
 
 void relay::abort() {
@@ -59,6 +69,7 @@ void relay::abort() {
 }
 
 void relay::close() {
+  const auto keep = shared_from_this(); // the owner lets go of us
   closed_ = true;
   error_code ignored;
   client_.close(ignored); // cancels the waits, whose handlers hold us
@@ -66,8 +77,10 @@ void relay::close() {
   for (auto* timer : {half_closed_.get(), up_.patience.get(), down_.patience.get()})
     if (timer)
       timer->cancel();
+  shared_->live.erase(this);
   if (auto f = std::move(on_end_))
     f();
+  shared_->check_rest();
 }
 
 void relay::pump(way& w) {
@@ -75,6 +88,8 @@ void relay::pump(way& w) {
     switch (step(w)) {
       case progress::moved:
         moved_since_ = true;
+        if (finishing_ && &w == &up_)
+          moved_up_ = clock::now();
         break;
       case progress::wait_to_read:
         return wait_to_read(w);
@@ -133,6 +148,8 @@ bool relay::take_along(way& w) {
 }
 
 void relay::wait_to_write(way& w) {
+  if (finishing_)
+    make_room(); // a waiter learns of it as well
   w.to.async_wait(socket::wait_write, [self = shared_from_this(), &w](error_code) {
     if (!self->closed_) // an error shows at the next write
       self->pump(w);
@@ -149,6 +166,8 @@ void relay::be_patient(way& w, bool patient) {
 }
 
 relay::progress relay::step(way& w) {
+  if (finishing_ && &w == &down_)
+    return discard();
   if (w.at < w.size)
     return write(w);
   if (!w.read_end)
@@ -219,7 +238,10 @@ void relay::return_buffer(way& w) {
 }
 
 void relay::on_way_done() {
-  if (up_.done && down_.done)
+  if (finishing_) {
+    if (up_.done)
+      close_in_good_order();
+  } else if (up_.done && down_.done)
     close();
   else
     arm_half_closed_timer();
@@ -233,13 +255,72 @@ void relay::arm_half_closed_timer() {
   moved_since_ = false;
   half_closed_->expires_after(shared_->half_closed);
   half_closed_->async_wait([self = shared_from_this()](error_code ec) {
-    if (ec || self->closed_)
+    if (ec || self->closed_ || self->finishing_)
       return;
     if (self->moved_since_)
       self->arm_half_closed_timer();
     else
       self->abort();
   });
+}
+
+// The waits of both ways go on; the one for the client's last bytes and its FIN is about to
+// end, for nobody holds the other side.
+void relay::finish() {
+  if (closed_ || std::exchange(finishing_, true))
+    return;
+  if (up_.done)
+    return close_in_good_order();
+  if (up_.at < up_.size)
+    make_room();
+  moved_up_ = clock::now();
+  arm_stall_timer(limits::last_bytes_stall);
+}
+
+// The server may have to be rid of its answer before it reads on, and unread bytes would turn
+// our close into a reset.
+relay::progress relay::discard() {
+  auto& buffer = shared_->buffer;
+  const auto n = ::recv(server_.native_handle(), buffer.data(), buffer.size(), MSG_DONTWAIT);
+  return n > 0                ? progress::moved
+         : n == 0             ? progress::ended
+         : errno == EINTR     ? progress::moved
+         : would_block(errno) ? progress::wait_to_read
+                              : progress::failed;
+}
+
+// What the host's kernel has taken, it delivers without us.
+void relay::make_room() {
+  if (std::exchange(room_made_, true))
+    return;
+  error_code ec;
+  asio::socket_base::send_buffer_size now;
+  server_.get_option(now, ec); // counted twice, as the kernel does for its own needs
+  if (!ec && now.value() < 2 * limits::last_bytes_buffer)
+    server_.set_option(asio::socket_base::send_buffer_size(limits::last_bytes_buffer), ec);
+}
+
+void relay::arm_stall_timer(clock::duration after) {
+  if (!half_closed_)
+    half_closed_ = std::make_unique<asio::steady_timer>(client_.get_executor());
+  half_closed_->expires_after(after);
+  half_closed_->async_wait([self = shared_from_this()](error_code ec) {
+    if (ec || self->closed_)
+      return;
+    const auto left = self->moved_up_ + limits::last_bytes_stall - clock::now();
+    if (left > clock::duration::zero())
+      self->arm_stall_timer(left);
+    else
+      self->abort(); // a cut transfer must not look complete
+  });
+}
+
+void relay::close_in_good_order() {
+  for (int i = 0; i < steps_per_turn && !down_.done; ++i)
+    if (discard() != progress::moved)
+      break;
+  reset_on_close(client_); // nobody is there
+  close();
 }
 
 } // namespace piorch::sandbox::network

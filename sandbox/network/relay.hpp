@@ -20,9 +20,12 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
 namespace piorch::sandbox::network {
+
+class relay;
 
 // What all relays of a sandbox share.
 struct relay_resources {
@@ -31,6 +34,12 @@ struct relay_resources {
   // How long a half-closed connection may go without a byte.
   const std::chrono::steady_clock::duration half_closed;
   explicit relay_resources(std::chrono::steady_clock::duration half_closed_time);
+
+  std::unordered_set<relay*> live;
+  std::size_t coming = 0;        // relays whose server is still being dialled
+  bool finishing = false;        // whoever starts has to finish()
+  std::function<void()> on_rest; // none is left, and none will come
+  void check_rest() const;
 };
 
 class relay : public std::enable_shared_from_this<relay> {
@@ -47,6 +56,10 @@ public:
   void start();
   // Resets both connections.
   void abort();
+  // The client's process is gone: what it has sent goes to the server for a bounded time,
+  // what the server says to nobody. Then the connections end: with all of it delivered or
+  // in the kernel's hands in good order, else by a reset.
+  void finish();
 
 private:
   struct way {
@@ -76,6 +89,10 @@ private:
   void return_buffer(way& w);
   void on_way_done();
   void arm_half_closed_timer();
+  progress discard();
+  void make_room();
+  void arm_stall_timer(std::chrono::steady_clock::duration after);
+  void close_in_good_order();
   void close();
 
   socket client_;
@@ -84,9 +101,12 @@ private:
   way down_{server_, client_};
   std::shared_ptr<relay_resources> shared_;
   std::function<void()> on_end_;
-  std::unique_ptr<boost::asio::steady_timer> half_closed_;
+  std::unique_ptr<boost::asio::steady_timer> half_closed_; // while finishing: the stall
   bool client_buffer_set_ = false;
   bool moved_since_ = false;
+  bool finishing_ = false;
+  bool room_made_ = false;
+  std::chrono::steady_clock::time_point moved_up_; // of use while finishing
   bool closed_ = false;
 };
 

@@ -73,6 +73,33 @@ TEST_F(E2eNetwork, PiorchConnectCarriesSshAndSaysWhyNot) {
   EXPECT_TRUE(has(r.output, "no rule allows it")) << r.output;
 }
 
+TEST_F(E2eNetwork, WhatAnEndedCommandHasSentArrives) {
+  std::promise<std::pair<std::size_t, int>> received;
+  serve(web, 4444, [&](peer& p) {
+    // The command's last act, when the sender has exited.
+    for (int i = 0; i < 3000 && !std::filesystem::exists(workspace + "/sent"); ++i)
+      std::this_thread::sleep_for(10ms);
+    std::this_thread::sleep_for(150ms);
+    const auto n = p.all().size();
+    received.set_value({n, p.last_error()});
+  });
+  const auto r = exec("--allow-domain www.example.org", R"(python3 -c "
+import os, socket
+s = socket.create_connection(('127.0.0.1', 41080))
+s.sendall(b'CONNECT www.example.org:4444 HTTP/1.1\r\nHost: www.example.org:4444\r\n\r\n')
+head = b''
+while not head.endswith(b'\r\n\r\n'):
+    head += s.recv(1)
+s.sendall(b'q' * 1500000)
+s.close()
+os._exit(0)
+"; >sent)");
+  EXPECT_EQ(r.status, 0) << r.output;
+  const auto seen = received.get_future().get();
+  EXPECT_EQ(seen.first, 1'500'000u);
+  EXPECT_EQ(seen.second, 0) << "a reset";
+}
+
 TEST_F(E2eNetwork, WhatIgnoresTheProxyFailsAtOnce) {
   const auto began = std::chrono::steady_clock::now();
   const auto r = exec(

@@ -211,4 +211,113 @@ TEST_F(SandboxNetworkTunnel, StoppingTheGatewayResetsEverybody) {
   EXPECT_THROW(http(), std::runtime_error);
 }
 
+// The end of a sandbox whose programs have ended by themselves.
+class SandboxNetworkLastBytes : public SandboxNetworkTunnel {
+protected:
+  // How long it takes.
+  std::chrono::steady_clock::duration finish() {
+    const auto began = std::chrono::steady_clock::now();
+    std::promise<void> done;
+    on_loop([&] {
+      gateway->finish([&] {
+        gateway->stop();
+        done.set_value();
+      });
+    });
+    done.get_future().wait();
+    return std::chrono::steady_clock::now() - began;
+  }
+  // A server that reads nothing before it `may`.
+  void serve_late(const std::string& ip, std::uint16_t port) {
+    auto late = [this](peer& p) {
+      may.get_future().wait();
+      const auto n = p.all().size();
+      received.set_value({n, p.last_error()});
+    };
+    if (ip == web)
+      return serve(ip, port, late);
+    auto listener = host->in([&] { return listen_on(ip, port); });
+    servers.push_back(std::make_unique<server>(std::move(listener), late));
+  }
+  void expect_all(std::size_t n) {
+    const auto seen = received.get_future().get();
+    EXPECT_EQ(seen.first, n);
+    EXPECT_EQ(seen.second, 0) << "a reset";
+  }
+  std::promise<void> may;
+  std::promise<std::pair<std::size_t, int>> received;
+};
+
+TEST_F(SandboxNetworkLastBytes, WhatTheHostsKernelHasTakenArrivesAfterTheEnd) {
+  serve_late(web, 443);
+  start({"www.example.org"});
+  auto p = opened();
+  p.send(std::string(400'000, 'q'));
+  p.close();
+  finish();
+  may.set_value();
+  expect_all(400'000);
+}
+
+TEST_F(SandboxNetworkLastBytes, MoreThanThatArrivesWhereTheServerBeginsToReadInTime) {
+  serve_late(web, 443);
+  start({"www.example.org"});
+  auto p = socks();
+  ASSERT_TRUE(p.send(std::string("\x05\x01\x00", 3)) && p.exactly(2).size() == 2);
+  p.send(std::string("\x05\x01\x00\x03\x0fwww.example.org\x01\xbb", 22));
+  ASSERT_EQ(p.exactly(10).size(), 10u);
+  p.send(std::string(1'500'000, 'q'));
+  p.close();
+  std::thread later([&] {
+    std::this_thread::sleep_for(100ms);
+    may.set_value();
+  });
+  finish();
+  later.join();
+  expect_all(1'500'000);
+}
+
+// Connected, said and ended before anybody has looked.
+TEST_F(SandboxNetworkLastBytes, ALocalPortMayStillBeDialled) {
+  serve_late("127.0.0.1", 11434);
+  start({});
+  auto listener = listen_on("127.0.0.1", 11434);
+  on_loop([&] {
+    ASSERT_TRUE(gateway->listen_local(std::move(listener), 11434));
+    auto p = inside->in([] { return connect_to("127.0.0.1", 11434); });
+    p.send(std::string(100'000, 'q'));
+    p.close();
+  });
+  finish();
+  may.set_value();
+  expect_all(100'000);
+}
+
+TEST_F(SandboxNetworkLastBytes, NothingUnderWayIsNotWaitedFor) {
+  serve_late(web, 443);
+  start({"www.example.org"});
+  auto p = opened();
+  p.send("hello");
+  p.close();
+  auto head = http(); // has said nothing
+  EXPECT_LT(finish(), 200ms);
+  may.set_value();
+  expect_all(5);
+}
+
+TEST_F(SandboxNetworkLastBytes, WhatIsStuckIsCutAfterHalfASecond) {
+  serve_late(web, 443);
+  start({"www.example.org"});
+  auto p = opened();
+  const std::string block(64u << 10, 'q');
+  for (pollfd room{p.fd(), POLLOUT, 0}; ::poll(&room, 1, 100) == 1;)
+    ::send(p.fd(), block.data(), block.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+  p.close();
+  const auto took = finish();
+  EXPECT_GE(took, 400ms);
+  EXPECT_LT(took, 1200ms);
+  may.set_value();
+  EXPECT_EQ(received.get_future().get().second, ECONNRESET) << "it must not look complete";
+}
+
 } // namespace

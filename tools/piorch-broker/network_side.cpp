@@ -110,6 +110,13 @@ std::vector<sandbox::network_entry> network_side::report() const {
   return out;
 }
 
+void network_side::finish(std::function<void()> done) {
+  gateway_->finish([this, done = std::move(done)] {
+    stop();
+    done();
+  });
+}
+
 void network_side::stop() {
   gateway_->stop();
   waiting_.clear();

@@ -41,6 +41,9 @@ public:
 
   std::vector<sandbox::network_entry> report() const;
 
+  // The programs are gone: see gateway::finish(). Stopped when `done` is called.
+  void finish(std::function<void()> done);
+
   // No connection and no question afterwards.
   void stop();
 

@@ -7,6 +7,7 @@
 
 #include <boost/asio/post.hpp>
 #include <unistd.h>
+#include <utility>
 
 namespace piorch::broker {
 
@@ -37,7 +38,14 @@ sandbox_host::sandbox_host(asio::io_context& io, sandbox::hand_over& job, front 
   asio::post(io_, [this] { sandbox::sweep_scratch(job_.temp_dir); });
 }
 
-void sandbox_host::end(sandbox::end_reason why) { actors::tell(broker_, actors::end_sandbox{why}); }
+void sandbox_host::end(sandbox::end_reason why) {
+  told_to_end_ = true;
+  if (finishing_) {
+    network_.stop();
+    return leave();
+  }
+  actors::tell(broker_, actors::end_sandbox{why});
+}
 void sandbox_host::deliver(int signal) { actors::tell(broker_, actors::deliver_signal{signal}); }
 void sandbox_host::hold(bool all) { actors::tell(broker_, actors::hold_tree{all}); }
 void sandbox_host::resume(bool in_foreground) {
@@ -111,7 +119,6 @@ void sandbox_host::refused(const actors::path_refused& r) {
 
 void sandbox_host::ended(const sandbox::outcome& how) {
   const microseconds now(sandbox::monotonic_us());
-  network_.stop();
   memory_timer_.cancel();
   job_.temp.remove();
   job_.beside.remove();
@@ -119,9 +126,21 @@ void sandbox_host::ended(const sandbox::outcome& how) {
   memory_ = {};
   const microseconds begun(job_.begun_us);
   report_.how = how;
-  report_.network = network_.report();
   report_.setup = how.started ? started_ - begun : now - begun;
   report_.duration = how.started ? now - started_ : microseconds(0);
+  finishing_ = true;
+  // Whom somebody ended is not waited for.
+  if (told_to_end_ || how.timed_out || how.cancelled || !how.started) {
+    network_.stop();
+    return leave();
+  }
+  network_.finish([this] { leave(); });
+}
+
+void sandbox_host::leave() {
+  if (!std::exchange(finishing_, false))
+    return;
+  report_.network = network_.report();
   to_.ended(report_);
 }
 

@@ -57,6 +57,7 @@ private:
   void started(std::chrono::microseconds at);
   void refused(const actors::path_refused& r);
   void ended(const sandbox::outcome& how);
+  void leave();
   std::string diagnostics() const;
 
   boost::asio::io_context& io_;
@@ -71,6 +72,8 @@ private:
   sandbox::memory_group memory_;
   sandbox::exec_report report_;
   std::chrono::microseconds started_{0};
+  bool told_to_end_ = false;
+  bool finishing_ = false; // the command has ended, its last bytes are on their way
 };
 
 } // namespace piorch::broker
