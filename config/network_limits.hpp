@@ -12,6 +12,7 @@ inline constexpr std::size_t network_events = 1000;       // distinct entries of
 inline constexpr std::size_t proxy_connections = 2048;    // per sandbox
 inline constexpr std::size_t http_head_bytes = 64u << 10; // cookies and tokens of real clients fit
 inline constexpr std::size_t early_data_bytes = 16u << 10;
+inline constexpr int http_interim_answers = 16; // in one exchange: "100 Continue", early hints
 inline constexpr std::chrono::seconds http_head_time{30};
 inline constexpr std::chrono::seconds http_keep_alive_time{300};
 inline constexpr std::chrono::seconds socks_handshake_time{30};

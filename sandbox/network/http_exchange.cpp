@@ -155,6 +155,8 @@ private:
   }
 
   void on_interim_response(unsigned status) {
+    if (++interim_answers_ > limits::http_interim_answers)
+      return finish(end::no_answer, "the server sent too many interim answers");
     // Only "100 Continue" is waited for by anybody; the others are hints.
     if (status != 100 || !expects_continue_)
       return read_response_head();
@@ -251,6 +253,7 @@ private:
   std::optional<http::response_parser<http::buffer_body>> response_;
   std::optional<http::response_serializer<http::buffer_body>> response_out_;
   std::vector<char> up_, down_;
+  int interim_answers_ = 0;
   bool request_read_ = false, answering_ = false, reusable_ = false;
 };
 

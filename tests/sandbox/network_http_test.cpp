@@ -1,5 +1,6 @@
 // http:// requests through the proxy: one by one, each judged, none hidden in
 // another.
+#include "config/network_limits.hpp"
 #include "tests/support/network_world.hpp"
 
 namespace {
@@ -292,6 +293,26 @@ TEST_F(SandboxNetworkHttp, AServerThatBreaksOffIsNotMistakenForOneThatEnded) {
   p.head();
   EXPECT_EQ(p.exactly(100).size(), 5u);
   EXPECT_EQ(p.last_error(), ECONNRESET);
+  EXPECT_TRUE(becomes_idle());
+}
+
+TEST_F(SandboxNetworkHttp, InterimAnswersWithoutEndAreNoAnswer) {
+  std::string hints;
+  for (int i = 0; i < limits::http_interim_answers; ++i)
+    hints += "HTTP/1.1 100 Continue\r\n\r\n";
+  origin(hints + ok, 81);
+  serve(web, 82, [&](peer& p) {
+    while (p.send(hints)) {
+    }
+  });
+  start({"www.example.org"});
+  auto p = http();
+  p.send(request("www.example.org:81"));
+  EXPECT_TRUE(has(response(p), "200 OK"));
+  p.send(request("www.example.org:82"));
+  const auto all = p.all();
+  EXPECT_TRUE(has(all, "502 Bad Gateway")) << all;
+  EXPECT_TRUE(has(all, "too many interim answers")) << all;
   EXPECT_TRUE(becomes_idle());
 }
 
