@@ -9,6 +9,7 @@
 #include <boost/beast/http.hpp>
 
 #include <optional>
+#include <utility>
 #include <vector>
 
 namespace piorch::sandbox::network {
@@ -59,6 +60,8 @@ public:
     read_response_head();
   }
 
+  bool moved() override { return std::exchange(moved_, false); }
+
   void cancel() override {
     done_ = nullptr;
     on_request_read_ = nullptr;
@@ -78,6 +81,7 @@ private:
     if (ec)
       return; // The server may answer and close without reading the body (413):
               // the response decides, the rest of the request is not read.
+    moved_ = true;
     const bool head_only = up_.empty();
     if (!request_->is_done() || (!head_only && !request_out_->is_done()))
       return read_request_piece();
@@ -198,6 +202,7 @@ private:
       ec = {};
     if (ec)
       return finish(end::cut);
+    moved_ = true;
     const bool head_only = down_.empty();
     if (response_->is_done() && (head_only || response_out_->is_done()))
       return finish(reusable_ && request_read_ ? end::reusable : end::close);
@@ -254,7 +259,7 @@ private:
   std::optional<http::response_serializer<http::buffer_body>> response_out_;
   std::vector<char> up_, down_;
   int interim_answers_ = 0;
-  bool request_read_ = false, answering_ = false, reusable_ = false;
+  bool request_read_ = false, answering_ = false, reusable_ = false, moved_ = false;
 };
 
 } // namespace

@@ -30,6 +30,7 @@ public:
 
   virtual ~http_exchange() = default;
   virtual void start() = 0;
+  virtual bool moved() = 0;  // whether anything was passed on since the last call
   virtual void cancel() = 0; // no call-back; the server connection is reset
 };
 

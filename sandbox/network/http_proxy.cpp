@@ -105,10 +105,25 @@ private:
   }
 
   void on_client_end(bool reset) override {
-    // Who sent a whole request and then FIN may still want the answer.
-    if (!reset && phase_ == phase::exchange)
-      return expect_progress_within(shared_->times.half_closed);
-    abort();
+    if (reset)
+      return abort();
+    switch (phase_) {
+      case phase::head: // between two requests it is the usual good-bye
+        return in_.empty() ? answer_and_close({}) : abort();
+      case phase::opening:
+        if (is_asking())
+          return abort();
+        client_ended_ = true; // a relay sees the FIN again
+        return;
+      case phase::exchange:
+        return bound_half_closed();
+    }
+  }
+
+  // A client that was killed looks like one that half-closed.
+  void bound_half_closed() {
+    expect_progress_within(shared_->times.half_closed,
+                           [this] { return exchange_ && exchange_->moved(); });
   }
 
   void on_open(passage::outcome outcome) override {
@@ -118,6 +133,8 @@ private:
     if (request_.form == http_request::form_type::connect)
       return tunnel(std::move(server), "HTTP/1.1 200 Connection established\r\n\r\n");
     phase_ = phase::exchange;
+    if (client_ended_)
+      bound_half_closed();
     exchange_ = make_http_exchange(
         shared_from_this(), client_, std::move(server), request_, to_, std::move(in_),
         [weak = std::weak_ptr<http_connection>(self())](std::string rest) {
@@ -176,6 +193,7 @@ private:
   destination to_;
   phase phase_ = phase::head;
   bool idle_ = false;
+  bool client_ended_ = false; // sent FIN while its passage opened
   std::shared_ptr<http_exchange> exchange_;
 };
 

@@ -40,6 +40,8 @@ public:
   void start();
   // The client is gone: no call-back, the question is withdrawn.
   void cancel();
+  // Somebody is thinking about it just now.
+  bool is_asking() const { return asked_ != 0; }
 
 private:
   void judge();

@@ -3,6 +3,7 @@
 #include "config/network_limits.hpp"
 #include "sandbox/network/socket_options.hpp"
 
+#include <boost/asio/post.hpp>
 #include <boost/asio/write.hpp>
 
 #include <algorithm>
@@ -118,14 +119,22 @@ void proxy_client::open(const destination& to, std::string protocol) {
                                          self->on_open(std::move(outcome));
                                        });
   passage_->start();
-  if (in_.size() < limits::early_data_bytes)
-    read_more(limits::early_data_bytes - in_.size());
+  // Behind the judgement: whether somebody is asked is known before the client's FIN is seen.
+  asio::post(shared_->io, [self = shared_from_this(), opening = passage_] {
+    if (self->passage_ == opening && self->in_.size() < limits::early_data_bytes)
+      self->read_more(limits::early_data_bytes - self->in_.size());
+  });
 }
 
-void proxy_client::expect_progress_within(std::chrono::steady_clock::duration limit) {
+void proxy_client::expect_progress_within(std::chrono::steady_clock::duration limit,
+                                          std::function<bool()> moved) {
   clock_.expires_after(limit);
-  clock_.async_wait([self = shared_from_this()](error_code ec) {
-    if (!ec)
+  clock_.async_wait([self = shared_from_this(), limit, moved = std::move(moved)](error_code ec) {
+    if (ec)
+      return;
+    if (moved && moved())
+      self->expect_progress_within(limit, moved);
+    else
       self->abort();
   });
 }

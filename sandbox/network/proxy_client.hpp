@@ -23,12 +23,16 @@ protected:
   virtual void on_bytes() = 0;
   virtual void on_client_end(bool reset) = 0;
 
-  // Opens a passage and keeps an eye on the client until it has opened.
+  // Opens a passage and keeps an eye on the client until it has opened. Whoever sent all it
+  // had to say and then FIN may still want the answer; but nobody is asked for somebody who
+  // has probably left.
   void open(const destination& to, std::string protocol);
   virtual void on_open(passage::outcome outcome) = 0;
 
-  // The client has `limit` to get on, or it is dropped.
-  void expect_progress_within(std::chrono::steady_clock::duration limit);
+  // The client has `limit` to get on, or it is dropped; again as long as `moved` says that
+  // something came about meanwhile.
+  void expect_progress_within(std::chrono::steady_clock::duration limit,
+                              std::function<bool()> moved = {});
   void stop_clock() { clock_.cancel(); }
 
   // Hands client, server and what was read early to a relay; this object is
@@ -41,6 +45,7 @@ protected:
   void send(std::string bytes, std::function<void()> then);
 
   bool is_opening() const { return static_cast<bool>(passage_); }
+  bool is_asking() const { return passage_ && passage_->is_asking(); }
   void stop_reading();
 
   socket client_;

@@ -30,7 +30,10 @@ private:
     }
   }
 
-  void on_client_end(bool) override { abort(); }
+  void on_client_end(bool reset) override {
+    if (reset || !is_opening() || is_asking())
+      abort(); // otherwise the relay sees the FIN again and passes it on
+  }
 
   void on_greeting(const socks::greeting& g) {
     switch (g.what) {

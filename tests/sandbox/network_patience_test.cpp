@@ -110,4 +110,32 @@ TEST_F(SandboxNetworkPatience, AHalfClosedTunnelWithoutAByte) {
   over.set_value();
 }
 
+// The bound is for a time without a byte, not for the whole answer.
+TEST_F(SandboxNetworkPatience, AHalfClosedClientIsGivenTimeWhileBytesCome) {
+  options.times.half_closed = 1s;
+  serve(web, 80, [](peer& p) {
+    p.head();
+    p.send("HTTP/1.1 200 OK\r\nContent-Length: 30\r\n\r\n");
+    for (int i = 0; i < 30 && p.send("x"); ++i)
+      std::this_thread::sleep_for(100ms);
+  });
+  serve(web, 81, [](peer& p) {
+    p.head();
+    p.send("HTTP/1.1 200 OK\r\nContent-Length: 30\r\n\r\nx");
+    p.all();
+  });
+  start({"www.example.org"});
+  auto p = http(), stuck = http();
+  p.send("GET http://www.example.org/ HTTP/1.1\r\nHost: www.example.org\r\n\r\n");
+  stuck.send("GET http://www.example.org:81/ HTTP/1.1\r\nHost: www.example.org:81\r\n\r\n");
+  p.head();
+  stuck.head();
+  p.shut_write();
+  stuck.shut_write();
+  EXPECT_EQ(p.exactly(30), std::string(30, 'x'));
+  EXPECT_EQ(p.last_error(), 0);
+  EXPECT_EQ(stuck.exactly(1), "x");
+  expect_given_up(stuck);
+}
+
 } // namespace

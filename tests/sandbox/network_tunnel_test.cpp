@@ -183,7 +183,9 @@ TEST_F(SandboxNetworkTunnel, AnUpstreamThatNeverAnswersIsLeftWhenTheClientLeaves
   expect_rest();
 }
 
+// With a FIN it may only have said all it had to say: then until the dialling is over.
 TEST_F(SandboxNetworkTunnel, AHostThatDoesNotAnswerIsLeftWhenTheClientLeaves) {
+  options.times.connect = 2s;
   dns->set("hole.example.org", {{"198.51.100.99"}}); // no host there, the packets vanish
   outside->ip("route add blackhole 198.51.100.99/32");
   start({"hole.example.org"});
