@@ -25,7 +25,12 @@ inline constexpr std::chrono::seconds half_closed_time{600}; // without a byte, 
 inline constexpr std::chrono::milliseconds last_bytes_time{1000};
 inline constexpr std::chrono::milliseconds last_bytes_stall{500};
 inline constexpr int last_bytes_buffer = 208 << 10; // SO_SNDBUF, what Linux lets everybody have
-inline constexpr std::chrono::seconds dns_time{15}; // a whole look-up
+// A killed client looks like one that half-closed until its kernel forgets it (tcp_fin_timeout,
+// 60 s) and answers a probe with a reset.
+inline constexpr std::chrono::seconds half_closed_probe_after{75};
+inline constexpr std::chrono::seconds half_closed_probe_again{15};
+inline constexpr int half_closed_probes = 2;
+inline constexpr std::chrono::seconds dns_time{15};       // a whole look-up
 inline constexpr std::chrono::seconds dns_cache_time{30}; // or the TTL if that is less
 inline constexpr std::size_t dns_cache_entries = 256;
 inline constexpr std::size_t dns_lookups = 512; // in flight, one socket each

@@ -4,6 +4,7 @@
 #include "sandbox/network/http_exchange.hpp"
 #include "sandbox/network/http_head.hpp"
 #include "sandbox/network/proxy_client.hpp"
+#include "sandbox/network/socket_options.hpp"
 
 #include <boost/asio/post.hpp>
 
@@ -122,6 +123,11 @@ private:
 
   // A client that was killed looks like one that half-closed.
   void bound_half_closed() {
+    if (!std::exchange(probed_, true))
+      probe_half_closed(client_, [c = self()] {
+        if (!c->dead_)
+          c->abort();
+      });
     expect_progress_within(shared_->times.half_closed,
                            [this] { return exchange_ && exchange_->moved(); });
   }
@@ -194,6 +200,7 @@ private:
   phase phase_ = phase::head;
   bool idle_ = false;
   bool client_ended_ = false; // sent FIN while its passage opened
+  bool probed_ = false;
   std::shared_ptr<http_exchange> exchange_;
 };
 

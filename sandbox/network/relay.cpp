@@ -97,6 +97,11 @@ void relay::pump(way& w) {
         return wait_to_write(w);
       case progress::ended:
         w.done = true;
+        if (&w == &up_ && !down_.done)
+          probe_half_closed(client_, [self = shared_from_this()] {
+            if (!self->closed_)
+              self->abort();
+          });
         return on_way_done();
       case progress::failed:
         return abort();

@@ -85,4 +85,22 @@ TEST_F(SandboxNetworkHalfClose, ARefusalIsTold) {
   EXPECT_TRUE(becomes_idle());
 }
 
+// Killed clients half-close first; what is left of them is reset when it is probed.
+TEST_F(SandboxNetworkHalfClose, AClientThatIsResetAfterItsEndIsLeft) {
+  std::promise<int> over;
+  serve(web, 443, [&](peer& p) {
+    p.all(); // through the FIN
+    pollfd gone{p.fd(), 0, 0};
+    over.set_value(::poll(&gone, 1, 5000));
+  });
+  start({"www.example.org"});
+  auto p = http();
+  ASSERT_TRUE(tunnel(p, "www.example.org:443"));
+  p.shut_write();
+  std::this_thread::sleep_for(50ms);
+  p.reset();
+  EXPECT_EQ(over.get_future().get(), 1);
+  EXPECT_TRUE(becomes_idle());
+}
+
 } // namespace

@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <thread>
 
@@ -169,6 +170,34 @@ TEST(SandboxNetworkRelay, AServerThatReadsNothingIsNotWaitedForAndSeesAReset) {
   EXPECT_LT(seen.took, std::chrono::milliseconds(1000));
   EXPECT_LT(seen.received, seen.sent);
   EXPECT_EQ(seen.error, ECONNRESET) << "a cut transfer must not look complete";
+}
+
+TEST(SandboxNetworkRelay, AClientThatHalfClosedIsProbed) {
+  asio::io_context io;
+  auto [to_client, client] = connection(io);
+  auto [to_server, server] = connection(io);
+  const ipc::unique_fd seen(::dup(to_client.native_handle()));
+  auto r =
+      std::make_shared<relay>(std::move(to_client), std::move(to_server), "", "",
+                              std::make_shared<relay_resources>(std::chrono::seconds(10)), [] {});
+  r->start();
+  const auto option = [&](int level, int name) {
+    int value = -1;
+    socklen_t size = sizeof value;
+    ::getsockopt(seen.get(), level, name, &value, &size);
+    return value;
+  };
+  io.poll();
+  EXPECT_EQ(option(SOL_SOCKET, SO_KEEPALIVE), 0);
+  client.shut_write();
+  for (int i = 0; i < 1000 && option(SOL_SOCKET, SO_KEEPALIVE) == 0; ++i)
+    io.run_for(std::chrono::milliseconds(5));
+  EXPECT_EQ(option(SOL_SOCKET, SO_KEEPALIVE), 1);
+  EXPECT_EQ(option(IPPROTO_TCP, TCP_KEEPIDLE), 75);
+  EXPECT_EQ(option(IPPROTO_TCP, TCP_KEEPINTVL), 15);
+  EXPECT_EQ(option(IPPROTO_TCP, TCP_KEEPCNT), 2);
+  r->abort();
+  io.run();
 }
 
 } // namespace
