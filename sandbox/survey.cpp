@@ -187,6 +187,17 @@ void protect_programs(protector& out, policy& p, const std::string& work_tree,
   }
 }
 
+// The workspace can be a part of a work tree: Git looks upwards.
+void protect_programs_of_the_tree_around(protector& out, policy& p,
+                                         const std::vector<std::string>& homes) {
+  for (std::string at = p.workspace; at != "/";) {
+    at = parent_of(at);
+    const git_layout git = find_git(at);
+    if (git.kind != git_layout::kind_type::none)
+      return protect_programs(out, p, at, git, homes);
+  }
+}
+
 } // namespace
 
 result<done> survey_workspace(policy& p, const policy_inputs& from) {
@@ -205,9 +216,11 @@ result<done> survey_workspace(policy& p, const policy_inputs& from) {
   const git_layout git = find_git(p.workspace);
   protect_git(out, p, p.workspace, git);
   protect_programs(out, p, p.workspace, git, from.homes);
-  if (git.kind == git_layout::kind_type::none)
+  if (git.kind == git_layout::kind_type::none) {
     out.add(p.workspace,
             {".git", "a repository that appears here would be run by the host's Git", false});
+    protect_programs_of_the_tree_around(out, p, from.homes);
+  }
   for (const std::string& nested : walk.repositories) {
     const std::string tree = join(p.workspace, nested);
     const git_layout own = find_git(tree);

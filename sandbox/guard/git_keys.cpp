@@ -151,9 +151,9 @@ bool is_diff(const config_entry& e) {
 // Newer versions of Git put keys like gc.recentObjectsHook even into harmless sections.
 // Signing, and checking a signature, starts gpg or ssh-keygen.
 bool sounds_dangerous(std::string_view key) {
-  for (std::string_view word :
-       {"hook", "command", "cmd", "program", "path", "file", "driver", "editor", "pager",
-        "external", "helper", "exec", "skiplist", "uri", "tool", "mergeoptions", "sign"})
+  for (std::string_view word : {"hook", "command", "cmd", "program", "path", "file", "driver",
+                                "editor", "pager", "external", "helper", "exec", "skiplist", "uri",
+                                "tool", "mergeoptions", "sign", "filterto"})
     if (key.find(word) != std::string_view::npos)
       return true;
   return false;
@@ -161,10 +161,10 @@ bool sounds_dangerous(std::string_view key) {
 
 // Sections of which every other key is a plain switch, number or pattern.
 bool is_plain_section(std::string_view section) {
-  return among(section, {"advice", "apply",       "checkout", "clone", "color",       "column",
-                         "fetch",  "feature",     "gc",       "grep",  "i18n",        "index",
-                         "log",    "maintenance", "notes",    "pack",  "rerere",      "sparse",
-                         "stash",  "status",      "tag",      "user",  "versionsort", "worktree"});
+  return among(section, {"advice", "apply",   "checkout", "clone",       "color",   "column",
+                         "fetch",  "feature", "gc",       "grep",        "i18n",    "index",
+                         "log",    "notes",   "pack",     "rerere",      "sparse",  "stash",
+                         "status", "tag",     "user",     "versionsort", "worktree"});
 }
 
 } // namespace
@@ -212,6 +212,9 @@ bool is_harmless(const config_entry& e) {
     return among(key, {"lowspeedlimit", "lowspeedtime", "maxrequests", "postbuffer", "version"});
   if (section == "lfs")
     return among(key, {"access", "locksverify", "repositoryformatversion"});
+  if (section ==
+      "maintenance") // incremental-repack removes what a multi-pack-index names, anywhere
+    return e.subsection.empty() && key == "auto";
   if (section == "gui")
     return among(key, {"geometry", "wmstate"});
   return is_plain_section(section) && !sounds_dangerous(key);

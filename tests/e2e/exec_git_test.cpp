@@ -233,6 +233,25 @@ TEST_F(E2eExecGit, WhatSettingsNameInTheWorkTreeIsProtected) {
 }
 
 // The same names in other work trees: added ones, clones, and what a .git file makes one.
+TEST_F(E2eExecGit, WhatSettingsOfTheTreeAroundNameIsProtected) {
+  write_file(w.project() / "app/.husky/pre-commit", "#!/bin/sh\ntrue\n");
+  write_file(w.project() / "app/tools/clean.sh", "cat\n");
+  for (const auto& [key, value] :
+       std::map<std::string, std::string>{{"core.hooksPath", "app/.husky"},
+                                          {"include.path", "../app/more.inc"},
+                                          {"filter.x.clean", "app/tools/clean.sh"}})
+    w.host_output({"git", "config", key, value});
+  const auto r =
+      run(w.piorch({"exec", "-C", "app", "-c",
+                    "echo evil > .husky/post-index-change; echo evil > .husky/pre-commit;"
+                    "echo evil > tools/clean.sh; echo evil > more.inc; echo fine > fine"}));
+  EXPECT_EQ(read_file(w.project() / "app/fine"), "fine\n") << r.err;
+  EXPECT_EQ(read_file(w.project() / "app/.husky/pre-commit"), "#!/bin/sh\ntrue\n");
+  EXPECT_EQ(read_file(w.project() / "app/tools/clean.sh"), "cat\n");
+  EXPECT_FALSE(fs::exists(w.project() / "app/.husky/post-index-change"));
+  EXPECT_FALSE(fs::exists(w.project() / "app/more.inc"));
+}
+
 TEST_F(E2eExecGit, WhatSettingsNameInOtherWorkTreesIsKeptOut) {
   write_file(w.project() / ".githooks/pre-commit", "#!/bin/sh\ntrue\n");
   w.host_output({"git", "add", ".githooks"});
