@@ -35,6 +35,10 @@ protected:
     host->enter();
     workspace = directory + "/work";
     std::filesystem::create_directories(workspace);
+    // Not the machine's: as root of a user namespace a user would have root's place for private
+    // files there, at the same time as other tests.
+    std::filesystem::create_directories(directory + "/tmp");
+    ::setenv("TMPDIR", (directory + "/tmp").c_str(), 1);
     dns->set("www.example.org", {{"192.0.2.80"}}, 60);
     serve(web, 80, [](peer& p) {
       p.head();
@@ -51,6 +55,7 @@ protected:
       ::waitpid(web_server, nullptr, 0);
     }
     ::umount2("/etc/resolv.conf", MNT_DETACH);
+    ::unsetenv("TMPDIR");
     network_world::TearDown();
   }
 

@@ -2,10 +2,13 @@
 
 #include "config/paths.hpp"
 #include "config/version.hpp"
+#include "sandbox/inside.hpp"
 
 namespace piorch::cli {
 
 result<ipc::instance_directory> open_instance_directory() {
+  if (sandbox::is_inside())
+    return error{failure::unreachable, "from inside a sandbox no orchestrator can be reached"};
   auto paths = config::resolve_paths(config::read_path_inputs());
   auto opened = paths ? ipc::instance_directory::open(paths->runtime_dir)
                       : result<ipc::instance_directory>(paths.failed());
