@@ -39,7 +39,6 @@ inline constexpr std::size_t relay_bulk_bytes = 1u << 20;       // a step of a c
 inline constexpr std::size_t relay_bulk_buffers = 16;           // lent at a time
 inline constexpr std::size_t relay_patience_bytes = 384u << 10; // what such a connection waits for
 inline constexpr std::chrono::milliseconds relay_patience{2};   // and how long at most
-inline constexpr int relay_client_buffer_bytes = 512 << 10;     // SO_SNDBUF towards the sandbox
 // Where workers of pi-subagents ask for a seat, inside their lead's sandbox.
 inline constexpr std::uint16_t nested_workers_port = 41082;
 inline constexpr std::size_t pending_approvals = 64; // per sandbox; the next is denied unasked

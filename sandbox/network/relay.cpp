@@ -185,7 +185,7 @@ relay::progress relay::step(way& w) {
 relay::progress relay::read(way& w) {
   auto& small = shared_->buffer;
   if (!w.large && w.last >= small.size())
-    take_buffer(w);
+    w.large = shared_->large.take();
   char* into = w.large ? w.large.get() : small.data();
   const auto n = ::recv(w.from.native_handle(), into,
                         w.large ? limits::relay_bulk_bytes : small.size(), MSG_DONTWAIT);
@@ -226,15 +226,6 @@ relay::progress relay::write(way& w) {
   if (w.at == w.size)
     std::string().swap(w.held); // an idle connection keeps no buffer
   return progress::moved;
-}
-
-void relay::take_buffer(way& w) {
-  // The way into the sandbox is short: what the kernel keeps for a slow reader is of no use there.
-  error_code ignored;
-  if (&w.to == &client_ && !std::exchange(client_buffer_set_, true))
-    client_.set_option(asio::socket_base::send_buffer_size(limits::relay_client_buffer_bytes),
-                       ignored);
-  w.large = shared_->large.take();
 }
 
 void relay::return_buffer(way& w) {

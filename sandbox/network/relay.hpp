@@ -85,7 +85,6 @@ private:
   void wait_to_read(way& w);
   void wait_to_write(way& w);
   void be_patient(way& w, bool patient);
-  void take_buffer(way& w);
   void return_buffer(way& w);
   void on_way_done();
   void arm_half_closed_timer();
@@ -102,7 +101,6 @@ private:
   std::shared_ptr<relay_resources> shared_;
   std::function<void()> on_end_;
   std::unique_ptr<boost::asio::steady_timer> half_closed_; // while finishing: the stall
-  bool client_buffer_set_ = false;
   bool moved_since_ = false;
   bool finishing_ = false;
   bool room_made_ = false;

@@ -202,6 +202,25 @@ TEST_F(SandboxNetworkPolicy, TheQuestionIsWithdrawnWhenTheClientLeaves) {
   EXPECT_TRUE(dns->log().empty());
 }
 
+// Nobody is asked for somebody who has probably left, though it only sent FIN.
+TEST_F(SandboxNetworkPolicy, TheQuestionIsWithdrawnWhenAClientOfSocksHalfCloses) {
+  std::promise<std::uint64_t> asked_id, cancelled_id;
+  events.ask = [&](const net::ask_request& r, const std::function<void(net::ask_answer)>&) {
+    asked_id.set_value(r.id);
+  };
+  events.ask_cancelled = [&](std::uint64_t id) { cancelled_id.set_value(id); };
+  start({});
+  auto p = socks();
+  p.send(std::string("\x05\x01\x00\x05\x01\x00\x03\x0fwww.example.org\x01\xbb", 25));
+  const auto id = asked_id.get_future().get();
+  p.shut_write();
+  auto cancelled = cancelled_id.get_future();
+  ASSERT_EQ(cancelled.wait_for(5s), std::future_status::ready);
+  EXPECT_EQ(cancelled.get(), id);
+  EXPECT_TRUE(becomes_idle());
+  EXPECT_TRUE(dns->log().empty());
+}
+
 TEST_F(SandboxNetworkPolicy, SocksIsRefusedInItsOwnWordsWhereItMustBe) {
   start({"*.example.org"});
   auto four = socks();
