@@ -1,24 +1,13 @@
 // A client that says all it has to say, then FIN, and then reads.
-#include "tests/support/network_world.hpp"
+#include "tests/sandbox/network_example.hpp"
 
 namespace {
 
 using namespace piorch;
 using namespace piorch::test;
-using namespace std::chrono_literals;
 
-bool has(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
-
-class SandboxNetworkHalfClose : public network_world {
+class SandboxNetworkHalfClose : public network_example {
 protected:
-  void SetUp() override {
-    network_world::SetUp();
-    if (IsSkipped() || HasFatalFailure())
-      return;
-    dns->set("www.example.org", {{"192.0.2.80"}}, 60);
-  }
   // Everything until the end, which must be no reset.
   static std::string answer_to(peer p, const std::string& everything) {
     p.send(everything);

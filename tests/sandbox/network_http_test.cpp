@@ -1,25 +1,19 @@
 // http:// requests through the proxy: one by one, each judged, none hidden in
 // another.
 #include "config/network_limits.hpp"
-#include "tests/support/network_world.hpp"
+#include "tests/sandbox/network_example.hpp"
 
 namespace {
 
 using namespace piorch;
 using namespace piorch::test;
-using namespace std::chrono_literals;
 
-bool has(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
-
-class SandboxNetworkHttp : public network_world {
+class SandboxNetworkHttp : public network_example {
 protected:
   void SetUp() override {
-    network_world::SetUp();
+    network_example::SetUp();
     if (IsSkipped() || HasFatalFailure())
       return;
-    dns->set("www.example.org", {{"192.0.2.80"}}, 60);
     dns->set("other.example.org", {{"192.0.2.80"}}, 60);
   }
 

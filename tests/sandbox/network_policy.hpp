@@ -1,11 +1,9 @@
 // What the tests of the network's policy have in common.
 #pragma once
 
-#include "tests/support/network_world.hpp"
+#include "tests/sandbox/network_example.hpp"
 
 namespace piorch::test {
-
-using namespace std::chrono_literals;
 
 class SandboxNetworkPolicy : public network_world {
 protected:
@@ -26,9 +24,5 @@ protected:
   }
   std::vector<std::string> asked; // on the loop, or after its events are over
 };
-
-inline bool has(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
 
 } // namespace piorch::test

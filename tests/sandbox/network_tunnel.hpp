@@ -1,13 +1,11 @@
 // What the tests of tunnels have in common.
 #pragma once
 
-#include "tests/support/network_world.hpp"
+#include "tests/sandbox/network_example.hpp"
 
 #include "config/network_limits.hpp"
 
 namespace piorch::test {
-
-using namespace std::chrono_literals;
 
 inline std::size_t open_descriptors() {
   std::size_t n = 0;
@@ -17,14 +15,8 @@ inline std::size_t open_descriptors() {
   return n;
 }
 
-class SandboxNetworkTunnel : public network_world {
+class SandboxNetworkTunnel : public network_example {
 protected:
-  void SetUp() override {
-    network_world::SetUp();
-    if (IsSkipped() || HasFatalFailure())
-      return;
-    dns->set("www.example.org", {{"192.0.2.80"}}, 60);
-  }
   peer opened(std::uint16_t port = 443) {
     auto p = http();
     EXPECT_TRUE(tunnel(p, "www.example.org:" + std::to_string(port)));
